@@ -1,0 +1,260 @@
+import fs from "node:fs"
+import { fileURLToPath } from "node:url"
+
+// ── s01 State ── one message in, one message out ─────────────────────────────
+
+/** Why an assistant message ended. */
+export type StopReason =
+  | "stop"
+  | "error"
+
+/** What the person said. */
+export type UserMessage = {
+  role: "user"
+  content: string
+}
+
+/** What the model said. With `error`, `content` says what went wrong. */
+export type AssistantMessage = {
+  role: "assistant"
+  content: string
+  stopReason: StopReason
+}
+
+/** One entry of the history, in our own words: no field of any vendor gets in (I1). */
+export type AgentMessage =
+  | UserMessage
+  | AssistantMessage
+
+/** All that outlives a turn. */
+export type AgentState = {
+  messages: AgentMessage[]
+}
+
+/** A message as the model gets to see it. */
+export type ProviderMessage =
+  | { role: "user"; content: string }
+  | {
+      role: "assistant"
+      content: string
+    }
+
+/** One request to the model. */
+export type ProviderInput = {
+  messages: ProviderMessage[]
+  tools: ToolSpec[]
+}
+
+/** The model, whoever serves it. An implementation keeps its vendor's format to itself (I1). */
+export interface Provider {
+  stream(input: ProviderInput): AsyncGenerator<ProviderEvent>
+}
+
+/** Where the core writes. It never touches a console itself (R7). */
+export type Output = { log(line: string): void }
+
+/** What a turn needs besides the state. Later chapters add fields and no parameters. */
+export type TurnOptions = {
+  provider: Provider
+  output: Output
+  registry?: ToolRegistry
+}
+
+/** Runs code that the core does not own. What it throws or rejects with goes to `onError`, and no further. */
+export function guard(action: () => unknown, onError: (error: unknown) => void = () => {}): void {
+  try {
+    Promise.resolve(action()).catch(onError)
+  } catch (error) {
+    onError(error)
+  }
+}
+
+/** A readable text for anything that can be thrown. Never blank, never throws. */
+export function describeError(error: unknown): string {
+  try {
+    const text = String((error as { message?: unknown } | null | undefined)?.message ?? error ?? "")
+    return /^\s*$|^\[object /.test(text) ? "unknown error" : text
+  } catch {
+    return "unknown error"
+  }
+}
+
+/** What is wrong with a message that has ended, if anything is. */
+export function findProblem(content: string): string | undefined {
+  if (content.trim() === "") return "the provider sent an empty message"
+  return undefined
+}
+
+/** The message to store. A problem makes it an error that says so, behind whatever text had arrived (R4). */
+export function finishMessage(
+  content: string,
+  stopReason: StopReason,
+  problem: string | undefined = findProblem(content),
+): AssistantMessage {
+  const text = content.trim() === "" ? "" : `${content}\n`
+  return Object.freeze({
+    role: "assistant",
+    content: problem === undefined ? content : `${text}error: ${problem}`,
+    stopReason: problem === undefined ? stopReason : "error",
+  })
+}
+
+/** Hides from the model what is only ours: the stop reason. */
+export function toProviderMessage(message: AgentMessage): ProviderMessage {
+  if (message.role !== "assistant") return message
+  const { stopReason, ...sent } = message
+  return Object.freeze(sent)
+}
+
+/** Builds the next request. The model remembers nothing, so each request carries the whole history. */
+export function buildProviderInput(state: AgentState, options: TurnOptions): ProviderInput {
+  return {
+    messages: state.messages.map(toProviderMessage),
+    tools: options.registry?.getSpecs() ?? [],
+  }
+}
+
+/** Asks the model once. Never rejects: a provider that fails gives a message with `error` (R4). */
+export async function requestMessage(provider: Provider, input: ProviderInput): Promise<AssistantMessage> {
+  try {
+    return await collectAssistantMessage(provider.stream(input))
+  } catch (error) {
+    return finishMessage("", "error", describeError(error))
+  }
+}
+
+/** The one door into the history. What went through it is frozen (I5), and all but the person's own words is shown. */
+export function recordMessage(state: AgentState, message: AgentMessage, options: TurnOptions): void {
+  state.messages.push(Object.freeze(message))
+  if (message.role === "user") return
+  guard(() => options.output.log(message.content))
+}
+
+/** One turn: the person's words in, the model's answer out, both kept. A failing provider or output does not make it reject. */
+export async function runOneTurn(state: AgentState, userInput: string, options: TurnOptions): Promise<AssistantMessage> {
+  recordMessage(state, { role: "user", content: userInput }, options)
+  const message = await requestMessage(options.provider, buildProviderInput(state, options))
+  recordMessage(state, message, options)
+  return message
+}
+
+// ── s02 Tools ── what the model may ask for ──────────────────────────────────
+
+/** A tool as the model sees it. `input` maps each argument to its description. */
+export type ToolSpec = {
+  name: string
+  description: string
+  input: Record<string, string>
+}
+
+/** A tool as the machine runs it. Synchronous; it may throw. */
+export type ToolHandler = (input: Record<string, string>) => string
+
+/** Both halves of a tool. The only shape a tool has in this course (U2). */
+export type Tool = {
+  spec: ToolSpec
+  handler: ToolHandler
+}
+
+/** A frozen copy: what the owner does to the original afterwards changes nothing here. */
+export function sealTool(tool: Tool): Tool {
+  const { name, description, input } = tool.spec
+  const spec = Object.freeze({ name, description, input: Object.freeze({ ...input }) })
+  return Object.freeze({ spec, handler: tool.handler })
+}
+
+/** The tools of a session, by name, in the order of registration. */
+export class ToolRegistry {
+  #tools = new Map<string, Tool>()
+
+  /** Adds a tool; any string is a name. Throws when the name is taken, and changes nothing then. */
+  register(tool: Tool): void {
+    const sealed = sealTool(tool)
+    if (this.#tools.has(sealed.spec.name)) throw new Error(`tool "${sealed.spec.name}" is already registered`)
+    this.#tools.set(sealed.spec.name, sealed)
+  }
+
+  /** What the model gets to see. */
+  getSpecs(): ToolSpec[] {
+    return [...this.#tools.values()].map((tool) => tool.spec)
+  }
+}
+
+// ── s03 Stream ── the answer arrives in pieces ───────────────────────────────
+
+/** What a provider says while it answers. `message_end` comes last; without it the message is not complete. */
+export type ProviderEvent =
+  | { type: "message_start" }
+  | { type: "text_delta"; text: string }
+  | { type: "message_end"; stopReason: StopReason }
+
+/** Folds a stream into one message. One that throws or stops short gives an error that keeps the text so far; never rejects. */
+export async function collectAssistantMessage(events: AsyncIterable<ProviderEvent>): Promise<AssistantMessage> {
+  let content = ""
+  try {
+    for await (const event of events) {
+      if (event.type === "text_delta") content += event.text
+      if (event.type === "message_end") return finishMessage(content, event.stopReason)
+    }
+  } catch (error) {
+    return finishMessage(content, "error", describeError(error))
+  }
+  return finishMessage(content, "error", "the stream ended before its message did")
+}
+
+// ── Demo ── tools, a scripted provider and main() ────────────────────────────
+
+/** A model that follows a script: it counts, one piece at a time, and loses its line when told to. */
+const provider: Provider = {
+  async *stream({ messages }) {
+    yield { type: "message_start" }
+    for (const text of ["one, ", "two, ", "three"]) {
+      if (text === "three" && messages.at(-1)?.content.includes("break")) throw new Error("the line broke")
+      yield { type: "text_delta", text }
+    }
+    yield { type: "message_end", stopReason: "stop" }
+  },
+}
+
+/** The same provider, with a window: each event is printed as it passes. */
+const watched: Provider = {
+  async *stream(input) {
+    for await (const event of provider.stream(input)) {
+      console.log(`event  ${JSON.stringify(event)}`)
+      yield event
+    }
+  },
+}
+
+const output: Output = { log: (text) => console.log(`model  ${text.replaceAll("\n", "\n       ")}`) }
+
+async function ask(state: AgentState, prompt: string, options: TurnOptions): Promise<void> {
+  console.log(`you    ${prompt}`)
+  await runOneTurn(state, prompt, options)
+}
+
+async function main(args: string[]): Promise<void> {
+  if (args.length > 0) throw new Error(`this chapter takes no prompt yet (from s04 on it does), got: ${args.join(" ")}`)
+  const state: AgentState = { messages: [] }
+  await ask(state, "Count to three.", { provider: watched, output })
+  await ask(state, "Count to three, and break off.", { provider: watched, output })
+  console.log(`state  ${JSON.stringify(state.messages.at(-1))}`)
+}
+
+/** Whether this very file was started, by whatever path; importing it prints nothing. */
+function startedDirectly(): boolean {
+  try {
+    return fs.realpathSync.native(process.argv[1] ?? "") === fs.realpathSync.native(fileURLToPath(import.meta.url))
+  } catch {
+    return false
+  }
+}
+
+if (startedDirectly()) {
+  // A reader that closes the pipe (`| head -1`) has seen enough.
+  process.stdout.on("error", () => process.exit(0))
+  main(process.argv.slice(2)).catch((error: unknown) => {
+    console.error(`error: ${describeError(error)}`)
+    process.exitCode = 1
+  })
+}
