@@ -90,13 +90,14 @@ export function findProblem(content: string): string | undefined {
 export function finishMessage(
   content: string,
   stopReason: StopReason,
-  problem: string | undefined = findProblem(content),
+  problem?: string,
 ): AssistantMessage {
+  const reason = problem ?? findProblem(content)
   const text = content.trim() === "" ? "" : `${content}\n`
   return Object.freeze({
     role: "assistant",
-    content: problem === undefined ? content : `${text}error: ${problem}`,
-    stopReason: problem === undefined ? stopReason : "error",
+    content: reason === undefined ? content : `${text}error: ${reason}`,
+    stopReason: reason === undefined ? stopReason : "error",
   })
 }
 
