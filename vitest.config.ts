@@ -1,8 +1,9 @@
-import { defineConfig } from "vitest/config"
+import { defineConfig, type ViteUserConfig } from "vitest/config"
 
-export default defineConfig({
+const config: ViteUserConfig = defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    setupFiles: ["test/support/no-console.ts"],
     pool: "threads",
     isolate: false,
     typecheck: {
@@ -14,3 +15,5 @@ export default defineConfig({
     reporters: ["dot", "./test/support/matrix-reporter.ts"],
   },
 })
+
+export default config

@@ -455,10 +455,14 @@ export type SessionNode = {
   open: number
 }
 
-/** A frozen copy: what its owner does to the original changes no history (I5). */
+/** A frozen copy with our fields only (I1): what its owner does to the original changes no history (I5). */
 export function sealMessage(message: AgentMessage): AgentMessage {
-  if (message.role !== "assistant" || message.toolCalls === undefined) return Object.freeze({ ...message })
-  return Object.freeze({ ...message, toolCalls: Object.freeze(message.toolCalls.map(sealToolCall)) as ToolCall[] })
+  const { role, content } = message
+  if (role === "user") return Object.freeze({ role, content })
+  if (role === "toolResult") return Object.freeze({ role, toolCallId: message.toolCallId, content })
+  const { stopReason, toolCalls } = message
+  if (toolCalls === undefined) return Object.freeze({ role, content, stopReason })
+  return Object.freeze({ role, content, stopReason, toolCalls: Object.freeze(toolCalls.map(sealToolCall)) as ToolCall[] })
 }
 
 /** A history that only grows (I5): no entry changes or goes. To go back is to stand elsewhere and grow from there. */

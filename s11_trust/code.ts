@@ -456,10 +456,14 @@ export type SessionNode = {
   open: number
 }
 
-/** A frozen copy: what its owner does to the original changes no history (I5). */
+/** A frozen copy with our fields only (I1): what its owner does to the original changes no history (I5). */
 export function sealMessage(message: AgentMessage): AgentMessage {
-  if (message.role !== "assistant" || message.toolCalls === undefined) return Object.freeze({ ...message })
-  return Object.freeze({ ...message, toolCalls: Object.freeze(message.toolCalls.map(sealToolCall)) as ToolCall[] })
+  const { role, content } = message
+  if (role === "user") return Object.freeze({ role, content })
+  if (role === "toolResult") return Object.freeze({ role, toolCallId: message.toolCallId, content })
+  const { stopReason, toolCalls } = message
+  if (toolCalls === undefined) return Object.freeze({ role, content, stopReason })
+  return Object.freeze({ role, content, stopReason, toolCalls: Object.freeze(toolCalls.map(sealToolCall)) as ToolCall[] })
 }
 
 /** A history that only grows (I5): no entry changes or goes. To go back is to stand elsewhere and grow from there. */
@@ -703,7 +707,8 @@ export class PrintMode implements RuntimeMode {
 
   render(events: RuntimeEvent[]): void {
     for (const event of events) {
-      if (event.type === "message") for (const line of event.content.split(/\r?\n/)) this.output.log(escapeControls(line))
+      const lines = event.type === "message" ? event.content.split(/\r?\n/) : []
+      for (const line of lines) guard(() => this.output.log(escapeControls(line)))
     }
   }
 }
@@ -714,7 +719,8 @@ export class JsonMode implements RuntimeMode {
 
   render(events: RuntimeEvent[]): void {
     for (const event of events) {
-      this.output.log(JSON.stringify(event).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029"))
+      const line = JSON.stringify(event).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029")
+      guard(() => this.output.log(line))
     }
   }
 }

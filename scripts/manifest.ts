@@ -4,19 +4,7 @@
  */
 
 /** A chapter's short name. */
-export type ChapterId =
-  | "s01"
-  | "s02"
-  | "s03"
-  | "s04"
-  | "s05"
-  | "s06"
-  | "s07"
-  | "s08"
-  | "s09"
-  | "s10"
-  | "s11"
-  | "s12"
+export type ChapterId = "s01" | "s02" | "s03" | "s04" | "s05" | "s06" | "s07" | "s08" | "s09" | "s10" | "s11" | "s12"
 
 /** A function or method of an earlier chapter whose text changes, because this chapter's part is joined in there. */
 export type Weld = {
@@ -93,14 +81,17 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s03_stream",
     title: "Stream",
     parts: ["ProviderEvent", "collectAssistantMessage"],
-    welds: [{ name: "requestMessage", reason: "The answer is collected from a stream instead of awaited in one piece." }],
+    welds: [
+      { name: "requestMessage", reason: "The answer is collected from a stream instead of awaited in one piece." },
+    ],
     upgrades: [
       {
         rule: "U1",
         name: "Provider.complete",
         from: "complete(input: ProviderInput): Promise<AssistantMessage>",
         to: "stream(input: ProviderInput): AsyncGenerator<ProviderEvent>",
-        reason: "One answer at the end cannot be turned into pieces on the way; the two forms cannot stand side by side.",
+        reason:
+          "One answer at the end cannot be turned into pieces on the way; the two forms cannot stand side by side.",
       },
     ],
   },
@@ -146,7 +137,12 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s06_snapshot",
     title: "Snapshot",
     parts: ["TurnSnapshot", "createTurnSnapshot", "extendSnapshot"],
-    welds: [{ name: "runEventedToolLoop", reason: "Requests are built from a snapshot of the turn, not from the live state." }],
+    welds: [
+      {
+        name: "runEventedToolLoop",
+        reason: "Requests are built from a snapshot of the turn, not from the live state.",
+      },
+    ],
     upgrades: [],
   },
   {
@@ -173,7 +169,14 @@ export const CHAPTERS: readonly Chapter[] = [
     id: "s08",
     folder: "s08_resources",
     title: "Resources",
-    parts: ["ContextResource", "MAX_RESOURCE_CHARS", "ResourceLoader", "cutText", "buildSystemPrompt", "formatResource"],
+    parts: [
+      "ContextResource",
+      "MAX_RESOURCE_CHARS",
+      "ResourceLoader",
+      "cutText",
+      "buildSystemPrompt",
+      "formatResource",
+    ],
     welds: [{ name: "buildProviderInput", reason: "A request now carries the system prompt." }],
     upgrades: [],
   },

@@ -1,0 +1,40 @@
+/**
+ * Runs the tests of the ladder on a selection of chapters, or on a reader's own file.
+ *
+ *   npm run ladder -- --upto s06        every part up to s06, on the chapters up to s06
+ *   npm run ladder -- --only s04        the parts of s01 to s04, on s04
+ *   npm run ladder -- s04 my/code.ts    the same, on a file of yours that is to be chapter s04
+ */
+import fs from "node:fs"
+import { parseArgs } from "node:util"
+import { startVitest } from "vitest/node"
+import { findChapter } from "./manifest.ts"
+
+const USAGE = "usage: npm run ladder -- [--upto sNN] [--only sNN] [sNN FILE]"
+
+/** What the command line selects, as the environment that the ladder reads. Throws with a sentence for people. */
+function readSelection(args: string[]): Record<string, string> {
+  const { values, positionals } = parseArgs({
+    args,
+    options: { upto: { type: "string" }, only: { type: "string" } },
+    allowPositionals: true,
+  })
+  const selection: Record<string, string> = {}
+  if (values.upto !== undefined) selection.LADDER_UPTO = findChapter(values.upto).id
+  if (values.only !== undefined) selection.LADDER_ONLY = findChapter(values.only).id
+  if (positionals.length === 0) return selection
+  const [name, file] = positionals
+  if (name === undefined || file === undefined || positionals.length > 2)
+    throw new Error(`expected a chapter and a file, got "${positionals.join(" ")}"`)
+  if (Object.keys(selection).length > 0) throw new Error("a file is tested by itself: leave --upto and --only away")
+  if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) throw new Error(`${file} is not a file`)
+  return { LADDER_ONLY: findChapter(name).id, LADDER_FILE: fs.realpathSync(file) }
+}
+
+try {
+  Object.assign(process.env, readSelection(process.argv.slice(2)))
+} catch (error) {
+  console.error(`error: ${(error as Error).message}\n${USAGE}`)
+  process.exit(2)
+}
+await startVitest("test", ["test/chapters/s"], { watch: false, typecheck: { enabled: false } })

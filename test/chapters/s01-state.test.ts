@@ -1,0 +1,173 @@
+import { describe, expect, test } from "vitest"
+import { ending, type Message, type ProviderEvent, recordOutput, say } from "../support/driver.ts"
+import { exportsItsParts, part } from "../support/ladder.ts"
+
+/** Things that can be thrown and are hard to describe. */
+const THROWN: [string, unknown][] = [
+  ["undefined", undefined],
+  ["null", null],
+  ["a string", "plain words"],
+  ["an empty string", ""],
+  ["an object without a message", { code: 7 }],
+  ["an error with an empty message", new Error("")],
+  ["an error with a blank message", new Error("  ")],
+  ["a symbol", Symbol("odd")],
+  ["a message that is no string", { message: { deep: true } }],
+  [
+    "an object that throws when read",
+    {
+      get message() {
+        throw new Error("again")
+      },
+    },
+  ],
+  ["an object without a prototype", Object.create(null)],
+]
+
+part("s01", "State", (chapter) => {
+  exportsItsParts("s01", chapter)
+
+  test("keeps the person's words and the model's answer, in this order", async () => {
+    const { history, last } = await chapter.run({ prompt: "Hello", replies: [say("Good day")] })
+    expect(history).toEqual([
+      { role: "user", content: "Hello" },
+      { role: "assistant", content: "Good day", stopReason: "stop" },
+    ])
+    expect(last).toEqual(history[1])
+  })
+
+  test("sends the whole history with every request, without our stop reasons", async () => {
+    const state = chapter.state()
+    const provider = chapter.provider(say("one"), say("two"))
+    const options = chapter.options({ provider })
+    await chapter.core.runOneTurn(state, "first", options)
+    await chapter.core.runOneTurn(state, "second", options)
+    expect(provider.requests.map((request) => request.messages)).toEqual([
+      [{ role: "user", content: "first" }],
+      [
+        { role: "user", content: "first" },
+        { role: "assistant", content: "one" },
+        { role: "user", content: "second" },
+      ],
+    ])
+  })
+
+  test("shows what the turn produced, and not the person's own words", async () => {
+    const output = recordOutput()
+    await chapter.run({ prompt: "Hello", replies: [say("Good day")], output })
+    expect(output.lines).toEqual(["Good day"])
+  })
+
+  test("stores a failing provider as a readable message and goes on", async () => {
+    const state = chapter.state()
+    const { last } = await chapter.run({ state, replies: [new Error("no line")] })
+    expect(last).toEqual({ role: "assistant", content: "error: no line", stopReason: "error" })
+    const { history } = await chapter.run({ state, prompt: "again", replies: [say("back")] })
+    expect(history.map((message) => message.content)).toEqual(["go", "error: no line", "again", "back"])
+  })
+
+  test.each(THROWN)("describes %s in words that are never empty", (_name, thrown) => {
+    expect(chapter.core.describeError(thrown)).toMatch(/\S/)
+  })
+
+  test.each(THROWN)("survives a provider that throws %s", async (_name, thrown) => {
+    const reply = (): never => {
+      throw thrown
+    }
+    const { last } = await chapter.run({ replies: [reply] })
+    expect(last).toMatchObject({ role: "assistant", stopReason: "error" })
+    expect(last.content).toMatch(/^error: \S/)
+  })
+
+  test("keeps the explanation that a provider gives with an error", async () => {
+    const { last } = await chapter.run({ replies: [ending("error", say("queue full"))] })
+    expect(last).toEqual({ role: "assistant", content: "queue full", stopReason: "error" })
+  })
+
+  test("B35: an error without a word gets words", async () => {
+    const { last } = await chapter.run({ replies: [ending("error", say())] })
+    expect(last).toEqual({
+      role: "assistant",
+      content: "error: the provider sent an empty message",
+      stopReason: "error",
+    })
+  })
+
+  describe("B122: a turn without text leaves nothing behind that a provider would refuse", () => {
+    test.each([
+      ["throws before the first word", new Error("early")],
+      ["ends with empty text", say()],
+      ["ends with blank text", say(" \n")],
+    ])("%s", async (_name, reply) => {
+      const state = chapter.state()
+      const provider = chapter.provider(reply, say("a"), say("b"), say("c"))
+      for (const prompt of ["0", "1", "2", "3"])
+        await chapter.core.runOneTurn(state, prompt, chapter.options({ provider }))
+      expect(chapter.history(state).map((message) => message.content)).toEqual([
+        "0",
+        expect.stringMatching(/^ ?\n?\n?error: \S|^error: \S/),
+        "1",
+        "a",
+        "2",
+        "b",
+        "3",
+        "c",
+      ])
+      const sent = provider.requests.flatMap((request) => request.messages)
+      expect(sent.filter((message) => message.content.trim() === "")).toEqual([])
+    })
+  })
+
+  test("is not harmed by an output that throws or rejects", async () => {
+    const throwing = {
+      log: () => {
+        throw new Error("closed")
+      },
+    }
+    const rejecting = { log: () => Promise.reject(new Error("closed")) as unknown as undefined }
+    for (const output of [throwing, rejecting]) {
+      const { last } = await chapter.run({ replies: [say("fine")], output })
+      expect(last.content).toBe("fine")
+    }
+  })
+
+  test("freezes what it has stored", async () => {
+    const state = chapter.state()
+    await chapter.run({ state, replies: [say("fixed")] })
+    const stored = chapter.number < 7 ? (state.messages as unknown as Message[]) : state.messages.currentPath()
+    expect(stored.every((message) => Object.isFrozen(message))).toBe(true)
+  })
+
+  test("hands out an answer that cannot be edited into the history", async () => {
+    const state = chapter.state()
+    const last = await chapter.core.runOneTurn(
+      state,
+      "go",
+      chapter.options({ provider: chapter.provider(say("true")) }),
+    )
+    expect(() => {
+      last.content = "false"
+    }).toThrow(TypeError)
+    expect(chapter.history(state).at(-1)?.content).toBe("true")
+  })
+
+  test("B36, B38: nothing that a vendor adds gets into the history", async () => {
+    const events = say("plain").map((event) => ({ ...event, signature: "x", usage: { tokens: 3 } })) as ProviderEvent[]
+    const complete = async () => ({ role: "assistant", content: "plain", stopReason: "stop", signature: "x", usage: 3 })
+    const provider = chapter.number < 3 ? { complete } : chapter.provider(events)
+    const { history } = await chapter.run({ provider: provider as never })
+    expect(history.at(-1)).toEqual({ role: "assistant", content: "plain", stopReason: "stop" })
+  })
+
+  test("only ever adds to the history", async () => {
+    const state = chapter.state()
+    const replies = [say("1"), new Error("2"), say(""), say("4")]
+    let before: Message[] = []
+    for (const reply of replies) {
+      const { history } = await chapter.run({ state, replies: [reply] })
+      expect(history.slice(0, before.length)).toEqual(before)
+      expect(history.length).toBe(before.length + 2)
+      before = history
+    }
+  })
+})

@@ -1,0 +1,223 @@
+import { describe, expect, test } from "vitest"
+import { ask, call, type Driver, recordOutput, result, say, settle, tool } from "../support/driver.ts"
+import { exportsItsParts, part } from "../support/ladder.ts"
+
+type Extension = Parameters<InstanceType<Driver["core"]["ExtensionRuntime"]>["use"]>[0]
+
+/** A runtime over a registry with one built-in tool, and what it reports. */
+function runtimeOf(chapter: Driver) {
+  const registry = chapter.registry(tool("read_file"))
+  const output = recordOutput()
+  return { registry, reports: output.lines, runtime: new chapter.core.ExtensionRuntime(registry, output) }
+}
+
+/** An extension with a name, which is the name of its function. */
+function named(name: string, setup: Extension): Extension {
+  return Object.defineProperty(setup, "name", { value: name })
+}
+
+part("s09", "Extensions", (chapter) => {
+  exportsItsParts("s09", chapter)
+
+  test("brings a tool that the model is shown and that runs through the hooks", async () => {
+    const { registry, runtime, reports } = runtimeOf(chapter)
+    expect(runtime.use((api) => api.registerTool(tool("echo")))).toBe(true)
+    const { history, requests } = await chapter.run({
+      registry,
+      extensions: runtime,
+      hooks: { beforeToolCall: ({ id }) => (id === "b" ? { type: "block", reason: "no" } : { type: "allow" }) },
+      replies: [ask(call("a"), call("b")), say("done")],
+    })
+    expect(requests[0]?.tools.map((spec) => spec.name)).toEqual(["read_file", "echo"])
+    expect(history.slice(2, 4)).toEqual([result("a"), result("b", "error: blocked: no")])
+    expect(reports).toEqual([])
+  })
+
+  test("brings commands; a command that fails gives a text", () => {
+    const { runtime } = runtimeOf(chapter)
+    runtime.use((api) => {
+      api.registerCommand({ name: "hello", run: () => "hi" })
+      api.registerCommand({ name: "bad", run: () => JSON.parse("{") })
+      api.registerCommand({ name: "odd", run: () => 7 as never })
+    })
+    expect(runtime.getCommands()).toEqual(["hello", "bad", "odd"])
+    expect(runtime.runCommand("hello")).toBe("hi")
+    expect(runtime.runCommand("bad")).toMatch(/^error: \S/)
+    expect(runtime.runCommand("odd")).toBe('error: command "odd" returned number, expected a string')
+    expect(runtime.runCommand("constructor")).toBe('error: unknown command "constructor"')
+  })
+
+  test("hears what really happens in the loop, in order, and the end once", async () => {
+    const { registry, runtime } = runtimeOf(chapter)
+    const heard: unknown[] = []
+    runtime.use((api) => {
+      api.registerTool(tool("echo"))
+      api.on("message", (event) => heard.push({ ...event }))
+      api.on("done", (event) => heard.push({ ...event }))
+    })
+    await chapter.run({ registry, extensions: runtime, replies: [ask(call("a")), say("finished")] })
+    expect(heard).toEqual([
+      { type: "message", content: "" },
+      { type: "message", content: "ok: a" },
+      { type: "message", content: "finished" },
+      { type: "done" },
+    ])
+  })
+
+  test("a failing turn and a reached limit are heard as well", async () => {
+    const { registry, runtime } = runtimeOf(chapter)
+    const heard: string[] = []
+    runtime.use((api) => {
+      api.registerTool(tool("echo"))
+      api.on("message", (event) => heard.push(event.type === "message" ? event.content : ""))
+      api.on("done", () => heard.push("done!"))
+    })
+    await chapter.run({ registry, extensions: runtime, replies: [new Error("no line")] })
+    await chapter.run({ registry, extensions: runtime, maxTurns: 1, replies: [ask(call("a"))] })
+    expect(heard).toEqual(["error: no line", "done!", "", "ok: a", "max turns reached", "done!"])
+  })
+
+  test("calls handlers in the order of registration; one that fails is reported and harms nobody", async () => {
+    const { runtime, reports } = runtimeOf(chapter)
+    const heard: string[] = []
+    const listen = (name: string, fail?: () => unknown) =>
+      runtime.use(
+        named(name, (api) =>
+          api.on("message", () => {
+            heard.push(name)
+            return fail?.() as undefined
+          }),
+        ),
+      )
+    listen("a", () => JSON.parse("{"))
+    listen("b", () => Promise.reject(new Error("late")))
+    listen("c")
+    const { last } = await chapter.run({ extensions: runtime, replies: [say("fine")] })
+    await settle()
+    expect(heard).toEqual(["a", "b", "c"])
+    expect(reports).toEqual([expect.stringMatching(/^extension "a" failed: \S/), 'extension "b" failed: late'])
+    expect(last.content).toBe("fine")
+  })
+
+  test("no handler can change what the others hear", async () => {
+    const { runtime, reports } = runtimeOf(chapter)
+    const heard: string[] = []
+    runtime.use((api) =>
+      api.on("message", (event) => {
+        ;(event as { content: string }).content = "changed"
+      }),
+    )
+    runtime.use((api) => api.on("message", (event) => heard.push(event.type === "message" ? event.content : "")))
+    await chapter.run({ extensions: runtime, replies: [say("true")] })
+    expect(heard).toEqual(["true"])
+    expect(reports.length).toBe(1)
+  })
+
+  describe("use is all or nothing", () => {
+    const everything: Extension = (api) => {
+      api.registerTool(tool("new"))
+      api.registerCommand({ name: "new", run: () => "" })
+      api.on("message", () => {
+        throw new Error("should not be heard")
+      })
+    }
+
+    test.each<[string, Extension, string]>([
+      [
+        "throws at the end of its setup",
+        (api) => {
+          everything(api)
+          throw new Error("half way")
+        },
+        "half way",
+      ],
+      [
+        "B74: takes the name of a tool",
+        (api) => {
+          everything(api)
+          api.registerTool(tool("read_file"))
+        },
+        'tool "read_file" is already registered',
+      ],
+      [
+        "takes the name of a command",
+        (api) => {
+          everything(api)
+          api.registerCommand({ name: "new", run: () => "" })
+        },
+        'command "new" is already registered',
+      ],
+      [
+        "brings a tool that is none",
+        (api) => {
+          everything(api)
+          api.registerTool({} as never)
+        },
+        "",
+      ],
+      [
+        "is asynchronous",
+        (async (api: never) => (everything as (api: never) => void)(api)) as unknown as Extension,
+        "its setup is asynchronous, expected a plain function",
+      ],
+      [
+        "rejects",
+        (async () => {
+          throw new Error("late")
+        }) as unknown as Extension,
+        "its setup is asynchronous, expected a plain function",
+      ],
+    ])("one that %s adds nothing and is reported by name", async (_name, setup, reason) => {
+      const { registry, runtime, reports } = runtimeOf(chapter)
+      expect(runtime.use(named("culprit", setup))).toBe(false)
+      expect(reports).toEqual([expect.stringContaining(`extension "culprit" failed: ${reason}`)])
+      expect(registry.getSpecs().map((spec) => spec.name)).toEqual(["read_file"])
+      expect(runtime.getCommands()).toEqual([])
+      runtime.emit({ type: "message", content: "x" })
+      await settle()
+      expect(reports.length).toBe(1)
+      expect(runtime.use(named("next", (api) => api.registerTool(tool("new"))))).toBe(true)
+    })
+  })
+
+  test.each([[["a", "b"]], [["b", "a"]]])(
+    "B75: of two with the same names, the first stays, whichever it is (%s)",
+    (order) => {
+      const { registry, runtime, reports } = runtimeOf(chapter)
+      for (const name of order) {
+        runtime.use(
+          named(name, (api) => {
+            api.registerTool(tool("t", () => `tool of ${name}`))
+            api.registerCommand({ name: "c", run: () => `command of ${name}` })
+          }),
+        )
+      }
+      expect(registry.run(call("1", "t"))).toBe(`tool of ${order[0]}`)
+      expect(runtime.runCommand("c")).toBe(`command of ${order[0]}`)
+      expect(reports).toEqual([`extension "${order[1]}" failed: tool "t" is already registered`])
+    },
+  )
+
+  test("an API that was kept registers nothing later, whether its extension was added or not", () => {
+    for (const fails of [false, true]) {
+      const { registry, runtime } = runtimeOf(chapter)
+      let kept: Parameters<Extension>[0] | undefined
+      runtime.use((api) => {
+        kept = api
+        if (fails) throw new Error("no")
+      })
+      expect(() => kept?.registerTool(tool("late"))).toThrow("during its setup only")
+      expect(() => kept?.registerCommand({ name: "late", run: () => "" })).toThrow("during its setup only")
+      expect(() => kept?.on("done", () => {})).toThrow("during its setup only")
+      expect(registry.getSpecs().length).toBe(1)
+    }
+  })
+
+  test("a broken place for reports harms nobody", () => {
+    const log = () => {
+      throw new Error("closed")
+    }
+    const runtime = new chapter.core.ExtensionRuntime(chapter.registry(), { log })
+    expect(runtime.use(() => JSON.parse("{"))).toBe(false)
+  })
+})
