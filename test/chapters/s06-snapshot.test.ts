@@ -69,17 +69,21 @@ part("s06", "Snapshot", (chapter) => {
     expect(history.length).toBe(6)
   })
 
-  test("a provider that edits a message of its request fails, and the message stays", async () => {
-    const reply = (input: { messages: { content: string }[] }) => {
-      for (const message of input.messages) message.content = "edited"
-      return say("done")
-    }
-    const state = chapter.state()
-    await chapter.run({ state, replies: [say("one")] })
-    const { history, last } = await chapter.run({ state, replies: [reply] })
-    expect(last.role === "assistant" && last.stopReason).toBe("error")
-    expect(history.slice(0, 3).map((message) => message.content)).toEqual(["go", "one", "go"])
-  })
+  test.each([0, 1, 2])(
+    "a provider that edits message %i of its request fails, and the message stays",
+    async (index) => {
+      const reply = ({ messages }: { messages: { content: string }[] }) => {
+        const message = messages[index]
+        if (message !== undefined) message.content = "edited"
+        return say("done")
+      }
+      const state = chapter.state()
+      await chapter.run({ state, replies: [say("one")] })
+      const { history, last } = await chapter.run({ state, replies: [reply] })
+      expect(last.role === "assistant" && last.stopReason).toBe("error")
+      expect(history.slice(0, 3).map((message) => message.content)).toEqual(["go", "one", "go"])
+    },
+  )
 
   test("a snapshot stays as it was taken", () => {
     const state = chapter.state({ role: "user", content: "early" })
