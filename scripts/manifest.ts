@@ -3,6 +3,8 @@
  * it makes under U1. Checks, tests and tables read it; nothing about the growth of the chapters is written down anywhere else.
  */
 
+import { InputError } from "./command.ts"
+
 /** A chapter's short name. */
 export type ChapterId = "s01" | "s02" | "s03" | "s04" | "s05" | "s06" | "s07" | "s08" | "s09" | "s10" | "s11" | "s12"
 
@@ -16,8 +18,9 @@ export type Weld = {
 /** A breaking change that U1 allows. */
 export type Upgrade = {
   rule: "U1"
-  /** `Type.member`. */
+  /** `Type.member`, by its old name. */
   name: string
+  /** The member as written before and after, without a body. */
   from: string
   to: string
   reason: string
@@ -159,8 +162,8 @@ export const CHAPTERS: readonly Chapter[] = [
       {
         rule: "U1",
         name: "AgentState.messages",
-        from: "AgentMessage[]",
-        to: "SessionTree",
+        from: "messages: AgentMessage[]",
+        to: "messages: SessionTree",
         reason: "A list has one past; a history that can be continued from any point is a tree.",
       },
     ],
@@ -253,5 +256,5 @@ export function findChapter(name: string): Chapter {
   const id = /^\d+$/.test(name) ? `s${name.padStart(2, "0")}` : name
   const chapter = CHAPTERS.find((candidate) => candidate.id === id || candidate.folder === id)
   if (chapter !== undefined) return chapter
-  throw new Error(`unknown chapter "${name}": expected one of ${CHAPTERS.map((known) => known.id).join(", ")}`)
+  throw new InputError(`unknown chapter "${name}": expected one of ${CHAPTERS.map((known) => known.id).join(", ")}`)
 }

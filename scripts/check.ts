@@ -1,0 +1,136 @@
+/**
+ * Holds the chapters against the constitution.
+ *
+ *   npm run check                          all chapters
+ *   npm run check -- --upto s06            the chapters up to s06
+ *   npm run check -- --only s04            s04 against s03
+ *   npm run check -- --as s04 my/code.ts   your file in the place of s04; says where it first deviates
+ *
+ * Exit code 0: everything holds; 1: something was found; 2: the check could not be made.
+ */
+import fs from "node:fs"
+import path from "node:path"
+import { parseArgs } from "node:util"
+import chalk from "chalk"
+import { InputError, runCommand } from "./command.ts"
+import { checkSteps, pairChapters, readChapters, type Step } from "./constitution.ts"
+import { CHAPTERS, type Chapter, findChapter } from "./manifest.ts"
+import { describeFinding, githubAnnotation, jsonReport, showFile, tableReport } from "./report.ts"
+import { RULES } from "./rules/index.ts"
+import type { Finding } from "./rules/rule.ts"
+import { chapterFile, readSurface } from "./surface.ts"
+
+const USAGE = "usage: npm run check -- [--upto sNN] [--only sNN] [--as sNN FILE] [--json] [--github] [--watch]"
+
+type Selection = {
+  steps: () => Step[]
+  /** The file that stands in for a chapter, with `--as`. */
+  file?: string
+}
+
+/** The chapter before another one, if there is one. */
+function before(chapter: Chapter): Chapter | undefined {
+  return CHAPTERS[CHAPTERS.indexOf(chapter) - 1]
+}
+
+/** One chapter against the one before it. */
+function singleStep(chapter: Chapter, file: string = chapterFile(chapter)): Step[] {
+  const previous = before(chapter)
+  return pairChapters([readSurface(chapter, file)], previous && readSurface(previous))
+}
+
+function select(values: { upto?: string; only?: string; as?: string }, positionals: string[]): Selection {
+  const given = [values.upto, values.only, values.as].filter((value) => value !== undefined)
+  if (given.length > 1) throw new InputError("--upto, --only and --as exclude each other")
+  if (values.as !== undefined) {
+    const chapter = findChapter(values.as)
+    const [name, ...more] = positionals
+    if (name === undefined || more.length > 0)
+      throw new InputError(`--as ${chapter.id} expects one file, got ${positionals.length}`)
+    const file = path.resolve(name)
+    return { file, steps: () => singleStep(chapter, file) }
+  }
+  if (positionals.length > 0)
+    throw new InputError(
+      `unexpected "${positionals.join(" ")}": to check a file of your own, say which chapter it is with --as`,
+    )
+  if (values.only !== undefined) {
+    const chapter = findChapter(values.only)
+    return { steps: () => singleStep(chapter) }
+  }
+  const last = values.upto === undefined ? "s12" : findChapter(values.upto).id
+  return { steps: () => pairChapters(readChapters(CHAPTERS.filter((chapter) => chapter.id <= last))) }
+}
+
+/** The first deviation of a reader's file, in plain words. */
+function firstDeviation(findings: readonly Finding[], file: string, chapter: string): string {
+  const [first] = findings
+  if (first === undefined)
+    return chalk.green(
+      `${showFile(file)} holds as ${chapter}: it keeps all that was there and adds what ${chapter} adds.`,
+    )
+  const where = first.next === undefined ? "" : ` at line ${first.next.line}`
+  return chalk.bold(`Your ${chapter} first deviates${where}: ${first.message}.`)
+}
+
+function runOnce(selection: Selection, values: { json: boolean; github: boolean }): number {
+  const steps = selection.steps()
+  const findings = checkSteps(steps)
+  const exitCode = findings.length === 0 ? 0 : 1
+  if (values.json) {
+    console.log(JSON.stringify(jsonReport(steps, findings), null, 2))
+    return exitCode
+  }
+  console.log(`${tableReport(steps, findings)}\n`)
+  if (selection.file !== undefined)
+    console.log(`${firstDeviation(findings, selection.file, steps[0]?.chapter.id ?? "")}\n`)
+  for (const finding of findings) console.log(`${describeFinding(finding, steps)}\n`)
+  if (values.github) for (const finding of findings) console.log(githubAnnotation(finding))
+  const count = `${steps.length} ${steps.length === 1 ? "chapter" : "chapters"}, ${RULES.length} rules`
+  if (findings.length === 0) console.log(chalk.green(`The constitution holds: ${count}, nothing found.`))
+  else console.log(chalk.red(`${count}: ${findings.length} found.`))
+  return exitCode
+}
+
+/** Checks again whenever a file that was read changes. Ends with the process. */
+async function watch(selection: Selection, values: { json: boolean; github: boolean }): Promise<number> {
+  const again = (): void => {
+    try {
+      runOnce(selection, values)
+    } catch (error) {
+      console.error(`error: ${(error as Error).message}`)
+    }
+    console.log(chalk.dim("Watching; Ctrl+C ends."))
+  }
+  const files = [
+    ...CHAPTERS.map((chapter) => chapterFile(chapter)),
+    ...(selection.file === undefined ? [] : [selection.file]),
+  ]
+  let timer: NodeJS.Timeout | undefined
+  for (const folder of new Set(files.map((file) => path.dirname(file)))) {
+    if (!fs.existsSync(folder)) continue
+    fs.watch(folder, () => {
+      clearTimeout(timer)
+      timer = setTimeout(again, 50)
+    })
+  }
+  again()
+  return new Promise(() => {})
+}
+
+await runCommand(USAGE, (args) => {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      upto: { type: "string" },
+      only: { type: "string" },
+      as: { type: "string" },
+      json: { type: "boolean", default: false },
+      github: { type: "boolean", default: process.env.GITHUB_ACTIONS === "true" },
+      watch: { type: "boolean", default: false },
+    },
+  })
+  const selection = select(values, positionals)
+  return values.watch ? watch(selection, values) : runOnce(selection, values)
+})

@@ -1,0 +1,21 @@
+/** What the commands of this folder share: how they end, and what they print on. */
+
+/** A command that cannot do its work, because what it was given is not what it needs. Exit code 2. */
+export class InputError extends Error {}
+
+/**
+ * Runs a command and sets the exit code: what `main` returns, or 2 with one clear line when it could not do its work. Anything else that is
+ * thrown is a defect of the command and keeps its stack.
+ */
+export async function runCommand(usage: string, main: (args: string[]) => number | Promise<number>): Promise<void> {
+  // A reader that closes the pipe (`| head`) has seen enough.
+  process.stdout.on("error", () => process.exit(0))
+  try {
+    process.exitCode = await main(process.argv.slice(2))
+  } catch (error) {
+    const misuse = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS")
+    if (!(error instanceof InputError) && !misuse) throw error
+    console.error(`error: ${error.message}\n${usage}`)
+    process.exitCode = 2
+  }
+}

@@ -1,0 +1,58 @@
+/** R1: fields and union members only grow. */
+import ts from "typescript"
+import { type Fault, faultsOf, type Rule } from "./rule.ts"
+
+const SENTENCE = "Once introduced, a field or a union member stays as it is; types only grow."
+
+export const R1: Rule[] = [
+  {
+    id: "R1-FIELD-GONE",
+    article: "R1",
+    sentence: SENTENCE,
+    mend: "Put the field back. A later chapter may add fields; only the three upgrades of U1 take one away.",
+    lifted: "U1",
+    find: (context) => faultsOf(context, "field-gone", ({ symbol }) => `the field ${symbol} is gone`),
+  },
+  {
+    id: "R1-FIELD-CHANGED",
+    article: "R1",
+    sentence: SENTENCE,
+    mend: "Give the field its old text again: same type, not optional, not readonly unless it was. Add a new field for something new.",
+    lifted: "U1",
+    find: (context) =>
+      faultsOf(context, "field-changed", ({ symbol, from, to }) => `the field ${symbol} was "${from}" and is "${to}"`),
+  },
+  {
+    id: "R1-MEMBER-GONE",
+    article: "R1",
+    sentence: SENTENCE,
+    mend: "Put the member back into the union; whoever handles it relies on it.",
+    lifted: "nothing",
+    find: (context) =>
+      faultsOf(context, "union-member-gone", ({ name, from }) => `the union ${name} has lost its member ${from}`),
+  },
+  {
+    id: "R1-ANY",
+    article: "R1",
+    sentence: "No type of the core is `any`: it would accept whatever the other rules forbid.",
+    mend: "Write the type, or `unknown` and a check.",
+    lifted: "nothing",
+    find: ({ next }) =>
+      next.core.flatMap((declaration): Fault[] => {
+        const faults: Fault[] = []
+        const visit = (node: ts.Node): void => {
+          if (node.kind === ts.SyntaxKind.AnyKeyword) {
+            const line = next.source.getLineAndCharacterOfPosition(node.getStart()).line + 1
+            faults.push({
+              symbol: declaration.name,
+              message: `${declaration.name} says any`,
+              next: { file: next.file, line, end: line },
+            })
+          }
+          ts.forEachChild(node, visit)
+        }
+        visit(declaration.node)
+        return faults
+      }),
+  },
+]

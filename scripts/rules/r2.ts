@@ -1,0 +1,39 @@
+/** R2: class members only grow. */
+import { declaresWeld, faultsOf, type Rule } from "./rule.ts"
+
+const SENTENCE = "A class keeps its members; later chapters add to them."
+
+export const R2: Rule[] = [
+  {
+    id: "R2-MEMBER-GONE",
+    article: "R2",
+    sentence: SENTENCE,
+    mend: "Put the member back. A class may get more members and never fewer.",
+    lifted: "U1",
+    find: (context) => faultsOf(context, "class-member-gone", ({ symbol }) => `the member ${symbol} is gone`),
+  },
+  {
+    id: "R2-MEMBER-CHANGED",
+    article: "R2",
+    sentence: SENTENCE,
+    mend: "Give the member its old text again, or declare it as a weld in scripts/manifest.ts, with the reason.",
+    lifted: "weld",
+    find: (context) =>
+      faultsOf(context, "class-member-changed", ({ symbol }) => `the member ${symbol} has another text`).filter(
+        ({ symbol }) => !declaresWeld(context, symbol),
+      ),
+  },
+  {
+    id: "R2-SIGNATURE",
+    article: "R2",
+    sentence: "A welded member keeps its name, its parameters and what it returns.",
+    mend: "Give the member its old signature again; only an upgrade under U1 may change one.",
+    lifted: "U1",
+    find: (context) =>
+      faultsOf(context, "class-member-changed", ({ symbol }) => `the weld ${symbol} has another signature`).filter(
+        ({ symbol }) =>
+          declaresWeld(context, symbol) &&
+          context.changes.some((change) => change.symbol === symbol && change.sameReturn === false),
+      ),
+  },
+]

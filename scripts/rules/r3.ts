@@ -1,0 +1,76 @@
+/** R3 and U1: three upgrades may break, each in its chapter, and each is declared. */
+import type { Upgrade } from "../manifest.ts"
+import { type Context, declaredUpgrade, type Fault, isU1, type Rule, U1 } from "./rule.ts"
+
+const SENTENCE = "Only the three upgrades of U1 may break what was there, in s03, s07 and s11, and each is declared."
+
+function manifestFault(upgrade: Upgrade, message: string, { next }: Context): Fault {
+  const declaration = next.core.find((candidate) => candidate.name === upgrade.name.split(".")[0])
+  const spot = declaration === undefined ? undefined : { file: next.file, line: declaration.line, end: declaration.end }
+  return { symbol: upgrade.name, message, next: spot }
+}
+
+/** Whether the member that the upgrade promises stands in the new chapter. */
+function arrived(upgrade: Upgrade, { next }: Context): boolean {
+  const members = next.core.find((declaration) => declaration.name === upgrade.name.split(".")[0])?.members ?? []
+  return members
+    .flatMap((member) => [member, ...member.fields])
+    .some((member) => (member.signature || member.text) === upgrade.to)
+}
+
+function happened(upgrade: Upgrade, context: Context): boolean {
+  const broke = context.changes.some((change) => declaredUpgrade(context, change) === upgrade)
+  return broke && arrived(upgrade, context)
+}
+
+export const R3: Rule[] = [
+  {
+    id: "R3-SILENT",
+    article: "R3",
+    sentence: SENTENCE,
+    mend: "Declare the upgrade in scripts/manifest.ts, with its old and new form and the reason.",
+    lifted: "nothing",
+    find: (context) =>
+      context.changes
+        .filter(
+          (change) =>
+            change.from !== undefined && isU1(context, change) && declaredUpgrade(context, change) === undefined,
+        )
+        .map(({ symbol, old, next }) => ({ symbol, message: `the upgrade of ${symbol} is not declared`, old, next })),
+  },
+  {
+    id: "R3-FOREIGN",
+    article: "R3",
+    sentence: SENTENCE,
+    mend: "Make it an addition: a new name beside the old one. The constitution allows no fourth upgrade.",
+    lifted: "nothing",
+    find: (context) =>
+      context.chapter.upgrades
+        .filter(
+          ({ name, to }) =>
+            !U1.some((row) => row.chapter === context.chapter.id && row.name === name && row.to.test(to)),
+        )
+        .map((upgrade) =>
+          manifestFault(
+            upgrade,
+            `${context.chapter.id} declares an upgrade of ${upgrade.name}, which U1 does not know`,
+            context,
+          ),
+        ),
+  },
+  {
+    id: "R3-UNUSED",
+    article: "R3",
+    sentence: "A declared upgrade has happened, exactly as declared.",
+    mend: "Take the upgrade out of scripts/manifest.ts, or write there what really changed.",
+    lifted: "nothing",
+    find: (context) =>
+      context.old === undefined
+        ? []
+        : context.chapter.upgrades
+            .filter((upgrade) => !happened(upgrade, context))
+            .map((upgrade) =>
+              manifestFault(upgrade, `the declared upgrade of ${upgrade.name} did not happen as declared`, context),
+            ),
+  },
+]

@@ -1,0 +1,123 @@
+/** R7: the core writes only through `Output` and `RuntimeMode`, and reaches nothing else either. */
+import ts from "typescript"
+import type { Surface } from "../surface.ts"
+import type { Fault, Rule } from "./rule.ts"
+
+/** Ways out of a program, by the name under which JavaScript offers them. */
+const WAYS_OUT = new Set([
+  "console",
+  "process",
+  "globalThis",
+  "global",
+  "window",
+  "self",
+  "require",
+  "fetch",
+  "eval",
+  "Function",
+  "Deno",
+  "Bun",
+])
+
+/** The packages that a core may import, and from which chapter on. */
+const ALLOWED = new Map([
+  ["chalk", "s10"],
+  ["zod", "s12"],
+])
+
+/** Calls `see` for every node of the core, with the declaration that it is in. */
+export function walkCore(surface: Surface, see: (node: ts.Node, symbol: string) => void): void {
+  for (const declaration of surface.core) {
+    const visit = (node: ts.Node): void => {
+      see(node, declaration.name)
+      ts.forEachChild(node, visit)
+    }
+    visit(declaration.node)
+  }
+}
+
+/** The line of a node, as a place. */
+export function spotAt(surface: Surface, node: ts.Node): { file: string; line: number; end: number } {
+  const line = surface.source.getLineAndCharacterOfPosition(node.getStart()).line + 1
+  return { file: surface.file, line, end: line }
+}
+
+/** The local names that an import brings in. */
+function namesOf(declaration: ts.ImportDeclaration): string[] {
+  const names: string[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isIdentifier(node) && !(ts.isImportSpecifier(node.parent) && node.parent.propertyName === node))
+      names.push(node.text)
+    ts.forEachChild(node, visit)
+  }
+  if (declaration.importClause !== undefined) visit(declaration.importClause)
+  return names
+}
+
+export const R7: Rule[] = [
+  {
+    id: "R7-CONSOLE",
+    article: "R7",
+    sentence: "The core writes through Output and RuntimeMode and touches no console and no process.",
+    mend: "Write to the Output that the caller gave, or move the line into the demo.",
+    lifted: "nothing",
+    find: ({ next }) => {
+      const faults: Fault[] = []
+      walkCore(next, (node, symbol) => {
+        const text = ts.isIdentifier(node) || ts.isStringLiteralLike(node) ? node.text : ""
+        const named = ts.isIdentifier(node) || ts.isElementAccessExpression(node.parent)
+        if (named && WAYS_OUT.has(text))
+          faults.push({ symbol, message: `${symbol} reaches for ${text}`, next: spotAt(next, node) })
+      })
+      return faults
+    },
+  },
+  {
+    id: "R7-IMPORT",
+    article: "R7",
+    sentence: "The core imports nothing; from s10 on it may use chalk, from s12 on zod. No chapter imports another.",
+    mend: "Take what the core needs as a parameter, and import it in the demo only.",
+    lifted: "nothing",
+    find: ({ next, chapter }) =>
+      next.imports.flatMap((declaration): Fault[] => {
+        const specifier = (declaration.moduleSpecifier as ts.StringLiteral).text
+        const spot = spotAt(next, declaration)
+        if (specifier.startsWith("."))
+          return [{ symbol: specifier, message: `${chapter.id} imports ${specifier}`, next: spot }]
+        if ((ALLOWED.get(specifier) ?? "s99") <= chapter.id) return []
+        const names = new Set(namesOf(declaration))
+        const faults: Fault[] = []
+        walkCore(next, (node, symbol) => {
+          const used = ts.isIdentifier(node) && names.has(node.text) && isUse(node)
+          if (used && faults.length === 0)
+            faults.push({
+              symbol,
+              message: `${symbol} uses ${node.getText()} from ${specifier}`,
+              next: spotAt(next, node),
+            })
+        })
+        const builtin = specifier.startsWith("node:")
+        if (!builtin && faults.length === 0)
+          faults.push({ symbol: specifier, message: `${chapter.id} imports ${specifier}`, next: spot })
+        return faults
+      }),
+  },
+]
+
+/** Whether an identifier uses a name from outside: it is no member's name, and the declaration around it has no local of that name. */
+function isUse(node: ts.Identifier): boolean {
+  const { parent } = node
+  const named =
+    ts.isPropertyAccessExpression(parent) || ts.isPropertyAssignment(parent) || ts.isPropertySignature(parent)
+  if (named && parent.name === node) return false
+  let around: ts.Node = node
+  while (!ts.isSourceFile(around.parent)) around = around.parent
+  let local = false
+  const visit = (inner: ts.Node): void => {
+    const binds = ts.isVariableDeclaration(inner) || ts.isParameter(inner) || ts.isBindingElement(inner)
+    if (binds && inner.name.getText() === node.text) local = true
+    ts.forEachChild(inner, visit)
+  }
+  visit(around)
+  return !local
+}

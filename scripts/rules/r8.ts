@@ -1,0 +1,162 @@
+/** R8: every chapter is a strict superset of the one before. */
+import { declaresWeld, type Fault, faultsOf, placeOf, type Rule } from "./rule.ts"
+
+const SENTENCE =
+  "Each declaration of the chapter before is there, in the same order, to the byte, except where a weld or an upgrade is declared."
+const BOTH_WAYS = "What the manifest lists and what really changed are the same, in both directions."
+const CARRY = "If the new text is the better one, bring it into all later chapters: npm run carry"
+
+export const R8: Rule[] = [
+  {
+    id: "R8-GONE",
+    article: "R8",
+    sentence: SENTENCE,
+    mend: "Put the declaration back, under its old name.",
+    lifted: "nothing",
+    find: (context) => faultsOf(context, "gone", ({ name }) => `${name} is gone`),
+  },
+  {
+    id: "R8-MOVED",
+    article: "R8",
+    sentence: SENTENCE,
+    mend: "Move it back to where it stood; new declarations go to the end of the core.",
+    lifted: "nothing",
+    find: (context) => faultsOf(context, "moved", ({ name }) => `${name} stands in another place`),
+  },
+  {
+    id: "R8-KIND",
+    article: "R8",
+    sentence: SENTENCE,
+    mend: "Declare it the way it was declared before: a type stays a type, an interface an interface.",
+    lifted: "nothing",
+    find: (context) => faultsOf(context, "kind", ({ name }) => `${name} is another kind of declaration`),
+  },
+  {
+    id: "R8-REWRITTEN",
+    article: "R8",
+    sentence: SENTENCE,
+    mend: `Give it its old text again, or declare it as a weld in scripts/manifest.ts, with the reason. ${CARRY}`,
+    lifted: "weld",
+    find: (context) =>
+      faultsOf(context, "rewritten", ({ name }) => `${name} has another text, and no weld is declared`).filter(
+        ({ symbol }) => !declaresWeld(context, symbol),
+      ),
+  },
+  {
+    id: "R8-REFORMATTED",
+    article: "R8",
+    sentence: "A change of style alone is a change: it hides what a chapter really adds.",
+    mend: `Give the lines their old form again, comments and blank lines included. ${CARRY}`,
+    lifted: "weld",
+    find: (context) =>
+      faultsOf(
+        context,
+        "reformatted",
+        ({ name }) => `${name} or the lines in front of it look different and mean the same`,
+      ).filter(({ symbol }) => !declaresWeld(context, symbol)),
+  },
+  {
+    id: "R8-SIGNATURE",
+    article: "R8",
+    sentence: "A welded function keeps its name, its return type and its parameters; new ones are appended.",
+    mend: "Put the old parameters first and unchanged, and the old return type back.",
+    lifted: "nothing",
+    find: (context) =>
+      context.changes
+        .filter(
+          ({ kind, name, appended, sameReturn }) =>
+            kind === "rewritten" && declaresWeld(context, name) && !(appended && sameReturn),
+        )
+        .map(({ symbol, old, next }) => ({
+          symbol,
+          message: `the weld ${symbol} takes or returns something else`,
+          old,
+          next,
+        })),
+  },
+  {
+    id: "R8-PLACE",
+    article: "R8",
+    sentence: "A chapter appends its own section; what it adds stands under its own banner.",
+    mend: "Move the declaration to the end of the core, under the banner of its chapter.",
+    lifted: "nothing",
+    find: ({ chapter, next, changes, old }) =>
+      next.core
+        .filter(
+          (declaration) =>
+            old === undefined || changes.some((change) => change.kind === "added" && change.name === declaration.name),
+        )
+        .filter((declaration) => declaration.section !== chapter.id)
+        .map((declaration): Fault => {
+          const banner = declaration.section === "" ? "no banner" : `the banner of ${declaration.section}`
+          return {
+            symbol: declaration.name,
+            message: `${declaration.name} is new in ${chapter.id} and stands under ${banner}`,
+            next: placeOf(next, declaration),
+          }
+        }),
+  },
+  {
+    id: "R8-EXPORT",
+    article: "R8",
+    sentence: "All of the core is exported: a later chapter or a test may need it.",
+    mend: "Write export in front of it, or move it into the demo.",
+    lifted: "nothing",
+    find: ({ next }) =>
+      next.core
+        .filter((declaration) => !declaration.exported)
+        .map((declaration) => ({
+          symbol: declaration.name,
+          message: `${declaration.name} is not exported`,
+          next: placeOf(next, declaration),
+        })),
+  },
+  {
+    id: "R8-UNLISTED",
+    article: "R8",
+    sentence: BOTH_WAYS,
+    mend: "Add the name to the parts of the chapter in scripts/manifest.ts, at the place that it has in the source.",
+    lifted: "nothing",
+    find: ({ chapter, next, changes, old }) =>
+      next.core
+        .filter(
+          (declaration) =>
+            old === undefined || changes.some((change) => change.kind === "added" && change.name === declaration.name),
+        )
+        .filter((declaration) => declaration.exported && !chapter.parts.includes(declaration.name))
+        .map((declaration) => ({
+          symbol: declaration.name,
+          message: `${chapter.id} adds ${declaration.name}, which the manifest does not list`,
+          next: placeOf(next, declaration),
+        })),
+  },
+  {
+    id: "R8-UNUSED",
+    article: "R8",
+    sentence: BOTH_WAYS,
+    mend: "Take the entry out of scripts/manifest.ts, or make the change that it announces.",
+    lifted: "nothing",
+    find: ({ chapter, next, changes, old }) => {
+      const added = next.core.filter(
+        (declaration) => old?.core.every((other) => other.name !== declaration.name) ?? true,
+      )
+      const parts = chapter.parts.filter((name) => !added.some((declaration) => declaration.name === name))
+      const happened = new Set(
+        changes
+          .filter((change) => change.kind !== "identical" && change.kind !== "grown")
+          .map((change) => change.symbol),
+      )
+      const welds = chapter.welds.filter(({ name }) => !happened.has(name))
+      return [
+        ...parts.map((symbol) => ({
+          symbol,
+          message: `the manifest lists ${symbol} as a part of ${chapter.id}, and ${chapter.id} does not add it`,
+        })),
+        ...welds.map(({ name }) => ({
+          symbol: name,
+          message: `the manifest lists ${name} as a weld of ${chapter.id}, and its text has not changed`,
+        })),
+      ]
+    },
+  },
+]

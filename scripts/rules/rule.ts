@@ -1,0 +1,79 @@
+/** What a rule is: a row with a sentence of the constitution, a way to find what breaks it, and a way to mend that. */
+import type { Change, Spot } from "../compare.ts"
+import type { Chapter, Upgrade } from "../manifest.ts"
+import type { Declaration, Surface } from "../surface.ts"
+
+/** A part of the constitution that can be checked on the text of the chapters. */
+export type Article = "R1" | "R2" | "R3" | "R7" | "R8" | "U2" | "I1"
+
+/** Something that breaks a rule. */
+export type Finding = {
+  /** Id of the rule. */
+  rule: string
+  /** Id of the chapter in which it was found. */
+  chapter: string
+  /** What it is about: `name` or `name.member`. */
+  symbol: string
+  message: string
+  old?: Spot
+  next?: Spot
+  mend: string
+}
+
+/** What a rule looks at: a chapter, the one before it where there is one, and what changed between them. */
+export type Context = {
+  chapter: Chapter
+  old: Surface | undefined
+  next: Surface
+  changes: readonly Change[]
+  /** Every name that a core of the course exports, with the chapter that brings it. */
+  dictionary: ReadonlyMap<string, string>
+}
+
+/** A fault as a rule finds it; what all faults of a rule share is added later. */
+export type Fault = Pick<Finding, "symbol" | "message"> & { old?: Spot | undefined; next?: Spot | undefined }
+
+/** A row of the constitution. */
+export type Rule = {
+  id: string
+  article: Article
+  sentence: string
+  mend: string
+  /** What may allow it after all: an upgrade under U1, a weld, or nothing. */
+  lifted: "U1" | "weld" | "nothing"
+  find(context: Context): Fault[]
+}
+
+/** The upgrade that a chapter declares for a changed or vanished member, when it says exactly what happened. */
+export function declaredUpgrade({ chapter }: Context, change: Change): Upgrade | undefined {
+  return chapter.upgrades.find((upgrade) => upgrade.name === change.symbol && change.from?.startsWith(upgrade.from))
+}
+
+/** The three upgrades, as the constitution names them: chapter, old member, what stands there afterwards. */
+export const U1: readonly { chapter: string; name: string; to: RegExp }[] = [
+  { chapter: "s03", name: "Provider.complete", to: /^stream\(/ },
+  { chapter: "s07", name: "AgentState.messages", to: /^messages: SessionTree$/ },
+  { chapter: "s11", name: "ResourceLoader.load", to: /^load\(trust\?: ProjectTrust\)/ },
+]
+
+/** Whether a change is one of the three upgrades, in the chapter where it belongs. */
+export function isU1({ chapter }: Context, change: Change): boolean {
+  return U1.some((row) => row.chapter === chapter.id && row.name === change.symbol)
+}
+
+/** Whether a chapter declares a weld of this name. */
+export function declaresWeld({ chapter }: Context, name: string): boolean {
+  return chapter.welds.some((weld) => weld.name === name)
+}
+
+/** The changes of one kind, as faults; those that U1 names are left to R3. */
+export function faultsOf(context: Context, kind: Change["kind"], say: (change: Change) => string): Fault[] {
+  return context.changes
+    .filter((change) => change.kind === kind && !isU1(context, change))
+    .map((change) => ({ symbol: change.symbol, message: say(change), old: change.old, next: change.next }))
+}
+
+/** Where a declaration stands. */
+export function placeOf(surface: Surface, { line, end }: Pick<Declaration, "line" | "end">): Spot {
+  return { file: surface.file, line, end }
+}

@@ -1,0 +1,48 @@
+/** U2: a name has one meaning in the whole course. */
+import ts from "typescript"
+import { spotAt } from "./r7.ts"
+import type { Fault, Rule } from "./rule.ts"
+
+/** Whether a node gives a name to a type, a class or a function. */
+function isNaming(node: ts.Node): node is ts.DeclarationStatement {
+  return (
+    ts.isTypeAliasDeclaration(node) ||
+    ts.isInterfaceDeclaration(node) ||
+    ts.isClassDeclaration(node) ||
+    ts.isFunctionDeclaration(node) ||
+    ts.isEnumDeclaration(node) ||
+    ts.isModuleDeclaration(node)
+  )
+}
+
+export const U2: Rule[] = [
+  {
+    id: "U2-SECOND-MEANING",
+    article: "U2",
+    sentence:
+      "A name that a core exports is declared once and means the same in every chapter; nothing else is called by it.",
+    mend: "Choose another name for the second thing.",
+    lifted: "nothing",
+    find: ({ next, dictionary }) => {
+      const faults: Fault[] = []
+      const seen = new Set<string>()
+      const visit = (node: ts.Node): void => {
+        const name = isNaming(node) ? node.name?.getText() : undefined
+        if (name !== undefined && dictionary.has(name)) {
+          const first =
+            node.parent === next.source && !seen.has(name) && next.core.some((declaration) => declaration.node === node)
+          if (!first)
+            faults.push({
+              symbol: name,
+              message: `${name} is declared a second time, with a meaning of its own`,
+              next: spotAt(next, node),
+            })
+          seen.add(name)
+        }
+        ts.forEachChild(node, visit)
+      }
+      ts.forEachChild(next.source, visit)
+      return faults
+    },
+  },
+]
