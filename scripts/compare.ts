@@ -99,7 +99,13 @@ function findMoved(old: Surface, next: Surface): Set<string> {
 function sameGap(old: Surface, declaration: Declaration, next: Surface, twin: Declaration): boolean {
   const gap = (surface: Surface, item: Declaration): [string, string] => {
     const previous = surface.core[surface.core.indexOf(item) - 1]
-    return [previous?.name ?? "", surface.lines.slice(previous?.end ?? item.start - 1, item.start - 1).join("\n")]
+    return [
+      previous?.name ?? "",
+      surface.lines
+        .slice(previous?.end ?? item.start - 1, item.start - 1)
+        .concat("")
+        .join("\n"),
+    ]
   }
   const [oldName, oldText] = gap(old, declaration)
   const [nextName, nextText] = gap(next, twin)

@@ -1,8 +1,8 @@
 /** Holds chapters against the rules. */
 import { type Change, compareSurfaces } from "./compare.ts"
-import { CHAPTERS, type Chapter } from "./manifest.ts"
+import type { Chapter } from "./manifest.ts"
 import { RULES } from "./rules/index.ts"
-import type { Finding, Rule } from "./rules/rule.ts"
+import type { Fault, Finding, Rule } from "./rules/rule.ts"
 import { chapterFile, readSurface, type Surface } from "./surface.ts"
 
 /** A chapter, the chapter it is compared with, and what differs. */
@@ -28,35 +28,70 @@ export function pairChapters(surfaces: readonly Surface[], first?: Surface): Ste
 
 /** Every fault in these steps, in the order of the chapters and of the source; a fault and its echo in the next chapter count once. */
 export function checkSteps(steps: readonly Step[], rules: readonly Rule[] = RULES): Finding[] {
-  const dictionary = new Map<string, string>(
-    CHAPTERS.flatMap((chapter) => chapter.parts.map((name) => [name, chapter.id] as const)),
-  )
-  for (const { next } of steps)
-    for (const { name, section } of next.core) if (!dictionary.has(name)) dictionary.set(name, section)
-  const found = steps.map((step) => {
-    const findings = rules.flatMap((rule) => {
-      const faults = rule.find({ ...step, dictionary })
-      return faults.map((fault): Finding => {
-        const { symbol, message, old, next } = fault
-        return {
-          rule: rule.id,
-          chapter: step.chapter.id,
-          symbol,
-          message,
-          ...(old && { old }),
-          ...(next && { next }),
-          mend: rule.mend,
-        }
-      })
+  const found: Finding[][] = []
+  for (const [index, step] of steps.entries()) {
+    const findings = checkStep(step, rules)
+    const before = steps[index - 1]
+    // Where the chapter before has faults, its differences to this one are not this one's: compare past it.
+    const past = findings.length > 0 && before?.old !== undefined && found[index - 1]?.length !== 0
+    found.push(past ? findings.filter(isAlsoIn(checkStep(bridge(before, step), rules))) : findings)
+  }
+  return found.flat()
+}
+
+function checkStep(step: Step, rules: readonly Rule[]): Finding[] {
+  const findings = rules.flatMap((rule) => {
+    return findFaults(rule, step).map(({ symbol, message, old, next }): Finding => {
+      return {
+        rule: rule.id,
+        chapter: step.chapter.id,
+        symbol,
+        message,
+        ...(old && { old }),
+        ...(next && { next }),
+        mend: rule.mend,
+      }
     })
-    return withoutConsequences(findings, step)
   })
-  return found.flatMap((findings, index) => findings.filter((finding) => !isEcho(finding, index, steps, found)))
+  return withoutConsequences(findings, step)
+}
+
+/** What the rules about single chapters said to a chapter. They say the same each time. */
+const said = new WeakMap<Surface, Map<Rule, Fault[]>>()
+
+function findFaults(rule: Rule, step: Step): Fault[] {
+  if (rule.scope === "pair") return rule.find(step)
+  const known = said.get(step.next) ?? new Map<Rule, Fault[]>()
+  said.set(step.next, known)
+  const faults = known.get(rule) ?? rule.find(step)
+  known.set(rule, faults)
+  return faults
+}
+
+/** The step from the chapter before the last one to this one, with the manifests of both. */
+function bridge(before: Step, { chapter, next }: Step): Step {
+  const { parts, welds, upgrades } = before.chapter
+  const both = {
+    ...chapter,
+    parts: [...parts, ...chapter.parts],
+    welds: [...welds, ...chapter.welds],
+    upgrades: [...upgrades, ...chapter.upgrades],
+  }
+  return {
+    chapter: both,
+    old: before.old,
+    next,
+    changes: before.old === undefined ? [] : compareSurfaces(before.old, next),
+  }
+}
+
+function isAlsoIn(others: readonly Finding[]): (finding: Finding) => boolean {
+  return ({ rule, symbol }) => others.some((other) => other.rule === rule && other.symbol === symbol)
 }
 
 /** A line that breaks a rule of its own also changes the text of its declaration. The rule of its own is the cause; the text is left out. */
 function withoutConsequences(findings: Finding[], { next }: Step): Finding[] {
-  const causes = findings.filter(({ rule }) => /^(R7|I1|U2|R1-ANY|R8-MOVED|R8-KIND)/.test(rule))
+  const causes = findings.filter(({ rule }) => /^(R7|I1|U2|R1-ANY|R8-MOVED|R8-KIND|R8-EXPORT)/.test(rule))
   const covers = (finding: Finding): boolean => {
     const name = finding.symbol.split(".")[0]
     const declaration = next.core.find((candidate) => candidate.name === name)
@@ -73,24 +108,21 @@ function withoutConsequences(findings: Finding[], { next }: Step): Finding[] {
     (finding, index) =>
       findings.findIndex((other) => other.rule === finding.rule && other.symbol === finding.symbol) === index,
   )
+  const foreign = (finding: Finding): boolean =>
+    once.some(
+      (other) =>
+        other.symbol === finding.symbol &&
+        (other.rule === "I1-VENDOR"
+          ? finding.rule === "R7-IMPORT"
+          : other.rule === "R3-FOREIGN" && finding.rule === "R3-UNUSED"),
+    )
   return once
+    .filter((finding) => !foreign(finding))
     .filter(
       (finding) =>
         causes.includes(finding) ||
-        !/REWRITTEN|REFORMATTED|MEMBER-CHANGED|FIELD-CHANGED|PLACE|UNLISTED|EXPORT/.test(finding.rule) ||
+        !/REWRITTEN|REFORMATTED|MEMBER-CHANGED|FIELD-CHANGED|PLACE|UNLISTED/.test(finding.rule) ||
         !covers(finding),
     )
     .sort((a, b) => (a.next?.line ?? 0) - (b.next?.line ?? 0))
-}
-
-/** Whether a finding only says that a chapter does not share the fault of the chapter before it: the two around that one agree. */
-function isEcho(finding: Finding, index: number, steps: readonly Step[], found: readonly Finding[][]): boolean {
-  const name = finding.symbol.split(".")[0]
-  const before = steps[index - 1]
-  if (before?.old === undefined || found[index - 1]?.every((other) => other.symbol.split(".")[0] !== name) !== false)
-    return false
-  const text = (surface: Surface | undefined): string | undefined =>
-    surface?.core.find((candidate) => candidate.name === name)?.text
-  const now = text(steps[index]?.next)
-  return now !== undefined && now === text(before.old)
 }

@@ -162,7 +162,7 @@ function readDeclaration(node: ts.Statement, source: ts.SourceFile, lines: strin
 function readUnion(type: ts.TypeNode, lineAt: (position: number) => number): Member[] {
   const types = ts.isUnionTypeNode(type) ? [...type.types] : [type]
   return types.map((member) => {
-    const fields = ts.isTypeLiteralNode(member) ? readMembers(member.members, lineAt) : []
+    const fields = readFields(member, lineAt)
     const tag = fields.find((field) => field.name === "type" || field.name === "role")
     const name = types.length === 1 && fields.length > 0 ? "" : (tag?.text ?? member.getText())
     return {
@@ -173,6 +173,24 @@ function readUnion(type: ts.TypeNode, lineAt: (position: number) => number): Mem
       fields,
       signature: "",
     }
+  })
+}
+
+/** The fields of a record. In an intersection, what is no record counts as a field without a name of its own. */
+function readFields(type: ts.TypeNode, lineAt: (position: number) => number): Member[] {
+  if (ts.isTypeLiteralNode(type)) return readMembers(type.members, lineAt)
+  if (!ts.isIntersectionTypeNode(type)) return []
+  return type.types.flatMap((part): Member[] => {
+    const text = part.getText()
+    const whole = {
+      name: text,
+      text,
+      line: lineAt(part.getStart()),
+      end: lineAt(part.getEnd()),
+      fields: [],
+      signature: "",
+    }
+    return ts.isTypeLiteralNode(part) ? readMembers(part.members, lineAt) : [whole]
   })
 }
 
@@ -191,13 +209,18 @@ function readMembers(
 
 /** A text without what is style: comments, blank space, line ends, semicolons, closing commas, kind of quotes, a leading bar. */
 export function withoutStyle(text: string): string {
-  const scanner = ts.createScanner(ts.ScriptTarget.ES2023, true, ts.LanguageVariant.Standard, text)
   const tokens: string[] = []
-  for (let token = scanner.scan(); token !== ts.SyntaxKind.EndOfFileToken; token = scanner.scan()) {
-    const word = scanner.getTokenText()
-    if (token === ts.SyntaxKind.SemicolonToken) continue
+  const source = ts.createSourceFile("style.ts", text, ts.ScriptTarget.ES2023, true, ts.ScriptKind.TS)
+  const visit = (node: ts.Node): void => {
+    const children = node
+      .getChildren(source)
+      .filter((child) => child.kind < ts.SyntaxKind.FirstJSDocNode || child.kind > ts.SyntaxKind.LastJSDocNode)
+    for (const child of children) visit(child)
+    const word = children.length > 0 ? "" : node.getText(source)
+    if (word === "" || word === ";") return
     if (/^[)\]}]$/.test(word) && tokens.at(-1) === ",") tokens.pop()
-    tokens.push(token === ts.SyntaxKind.StringLiteral ? JSON.stringify(scanner.getTokenValue()) : word)
+    tokens.push(ts.isStringLiteral(node) ? JSON.stringify(node.text) : word)
   }
+  visit(source)
   return tokens.join(" ").replaceAll("= | ", "= ")
 }

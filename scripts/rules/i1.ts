@@ -28,6 +28,7 @@ export const I1: Rule[] = [
     sentence:
       "A vendor's format stops at the adapter: the core knows no vendor, no vendor's word and no vendor's package.",
     mend: "Translate it in the adapter, into a field of ours.",
+    scope: "chapter",
     lifted: "nothing",
     find: ({ next }) => {
       const faults: Fault[] = []

@@ -10,6 +10,7 @@ export const R1: Rule[] = [
     article: "R1",
     sentence: SENTENCE,
     mend: "Put the field back. A later chapter may add fields; only the three upgrades of U1 take one away.",
+    scope: "pair",
     lifted: "U1",
     find: (context) => faultsOf(context, "field-gone", ({ symbol }) => `the field ${symbol} is gone`),
   },
@@ -18,6 +19,7 @@ export const R1: Rule[] = [
     article: "R1",
     sentence: SENTENCE,
     mend: "Give the field its old text again: same type, not optional, not readonly unless it was. Add a new field for something new.",
+    scope: "pair",
     lifted: "U1",
     find: (context) =>
       faultsOf(context, "field-changed", ({ symbol, from, to }) => `the field ${symbol} was "${from}" and is "${to}"`),
@@ -27,6 +29,7 @@ export const R1: Rule[] = [
     article: "R1",
     sentence: SENTENCE,
     mend: "Put the member back into the union; whoever handles it relies on it.",
+    scope: "pair",
     lifted: "nothing",
     find: (context) =>
       faultsOf(context, "union-member-gone", ({ name, from }) => `the union ${name} has lost its member ${from}`),
@@ -36,6 +39,7 @@ export const R1: Rule[] = [
     article: "R1",
     sentence: "No type of the core is `any`: it would accept whatever the other rules forbid.",
     mend: "Write the type, or `unknown` and a check.",
+    scope: "chapter",
     lifted: "nothing",
     find: ({ next }) =>
       next.core.flatMap((declaration): Fault[] => {

@@ -9,6 +9,7 @@ export const R2: Rule[] = [
     article: "R2",
     sentence: SENTENCE,
     mend: "Put the member back. A class may get more members and never fewer.",
+    scope: "pair",
     lifted: "U1",
     find: (context) => faultsOf(context, "class-member-gone", ({ symbol }) => `the member ${symbol} is gone`),
   },
@@ -17,6 +18,7 @@ export const R2: Rule[] = [
     article: "R2",
     sentence: SENTENCE,
     mend: "Give the member its old text again, or declare it as a weld in scripts/manifest.ts, with the reason.",
+    scope: "pair",
     lifted: "weld",
     find: (context) =>
       faultsOf(context, "class-member-changed", ({ symbol }) => `the member ${symbol} has another text`).filter(
@@ -28,6 +30,7 @@ export const R2: Rule[] = [
     article: "R2",
     sentence: "A welded member keeps its name, its parameters and what it returns.",
     mend: "Give the member its old signature again; only an upgrade under U1 may change one.",
+    scope: "pair",
     lifted: "U1",
     find: (context) =>
       faultsOf(context, "class-member-changed", ({ symbol }) => `the weld ${symbol} has another signature`).filter(

@@ -29,6 +29,7 @@ export const R3: Rule[] = [
     article: "R3",
     sentence: SENTENCE,
     mend: "Declare the upgrade in scripts/manifest.ts, with its old and new form and the reason.",
+    scope: "pair",
     lifted: "nothing",
     find: (context) =>
       context.changes
@@ -43,6 +44,7 @@ export const R3: Rule[] = [
     article: "R3",
     sentence: SENTENCE,
     mend: "Make it an addition: a new name beside the old one. The constitution allows no fourth upgrade.",
+    scope: "pair",
     lifted: "nothing",
     find: (context) =>
       context.chapter.upgrades
@@ -63,6 +65,7 @@ export const R3: Rule[] = [
     article: "R3",
     sentence: "A declared upgrade has happened, exactly as declared.",
     mend: "Take the upgrade out of scripts/manifest.ts, or write there what really changed.",
+    scope: "pair",
     lifted: "nothing",
     find: (context) =>
       context.old === undefined

@@ -60,6 +60,7 @@ export const R7: Rule[] = [
     article: "R7",
     sentence: "The core writes through Output and RuntimeMode and touches no console and no process.",
     mend: "Write to the Output that the caller gave, or move the line into the demo.",
+    scope: "chapter",
     lifted: "nothing",
     find: ({ next }) => {
       const faults: Fault[] = []
@@ -77,6 +78,7 @@ export const R7: Rule[] = [
     article: "R7",
     sentence: "The core imports nothing; from s10 on it may use chalk, from s12 on zod. No chapter imports another.",
     mend: "Take what the core needs as a parameter, and import it in the demo only.",
+    scope: "chapter",
     lifted: "nothing",
     find: ({ next, chapter }) =>
       next.imports.flatMap((declaration): Fault[] => {

@@ -12,6 +12,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: SENTENCE,
     mend: "Put the declaration back, under its old name.",
+    scope: "pair",
     lifted: "nothing",
     find: (context) => faultsOf(context, "gone", ({ name }) => `${name} is gone`),
   },
@@ -20,6 +21,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: SENTENCE,
     mend: "Move it back to where it stood; new declarations go to the end of the core.",
+    scope: "pair",
     lifted: "nothing",
     find: (context) => faultsOf(context, "moved", ({ name }) => `${name} stands in another place`),
   },
@@ -28,6 +30,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: SENTENCE,
     mend: "Declare it the way it was declared before: a type stays a type, an interface an interface.",
+    scope: "pair",
     lifted: "nothing",
     find: (context) => faultsOf(context, "kind", ({ name }) => `${name} is another kind of declaration`),
   },
@@ -36,6 +39,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: SENTENCE,
     mend: `Give it its old text again, or declare it as a weld in scripts/manifest.ts, with the reason. ${CARRY}`,
+    scope: "pair",
     lifted: "weld",
     find: (context) =>
       faultsOf(context, "rewritten", ({ name }) => `${name} has another text, and no weld is declared`).filter(
@@ -47,6 +51,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "A change of style alone is a change: it hides what a chapter really adds.",
     mend: `Give the lines their old form again, comments and blank lines included. ${CARRY}`,
+    scope: "pair",
     lifted: "weld",
     find: (context) =>
       faultsOf(
@@ -60,6 +65,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "A welded function keeps its name, its return type and its parameters; new ones are appended.",
     mend: "Put the old parameters first and unchanged, and the old return type back.",
+    scope: "pair",
     lifted: "nothing",
     find: (context) =>
       context.changes
@@ -79,6 +85,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "A chapter appends its own section; what it adds stands under its own banner.",
     mend: "Move the declaration to the end of the core, under the banner of its chapter.",
+    scope: "pair",
     lifted: "nothing",
     find: ({ chapter, next, changes, old }) =>
       next.core
@@ -101,6 +108,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "All of the core is exported: a later chapter or a test may need it.",
     mend: "Write export in front of it, or move it into the demo.",
+    scope: "chapter",
     lifted: "nothing",
     find: ({ next }) =>
       next.core
@@ -116,6 +124,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: BOTH_WAYS,
     mend: "Add the name to the parts of the chapter in scripts/manifest.ts, at the place that it has in the source.",
+    scope: "pair",
     lifted: "nothing",
     find: ({ chapter, next, changes, old }) =>
       next.core
@@ -135,6 +144,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: BOTH_WAYS,
     mend: "Take the entry out of scripts/manifest.ts, or make the change that it announces.",
+    scope: "pair",
     lifted: "nothing",
     find: ({ chapter, next, changes, old }) => {
       const added = next.core.filter(

@@ -26,8 +26,6 @@ export type Context = {
   old: Surface | undefined
   next: Surface
   changes: readonly Change[]
-  /** Every name that a core of the course exports, with the chapter that brings it. */
-  dictionary: ReadonlyMap<string, string>
 }
 
 /** A fault as a rule finds it; what all faults of a rule share is added later. */
@@ -41,6 +39,8 @@ export type Rule = {
   mend: string
   /** What may allow it after all: an upgrade under U1, a weld, or nothing. */
   lifted: "U1" | "weld" | "nothing"
+  /** Whether it looks at one chapter alone, or also at the one before. */
+  scope: "chapter" | "pair"
   find(context: Context): Fault[]
 }
 

@@ -1,7 +1,11 @@
 /** U2: a name has one meaning in the whole course. */
 import ts from "typescript"
+import { CHAPTERS } from "../manifest.ts"
 import { spotAt } from "./r7.ts"
 import type { Fault, Rule } from "./rule.ts"
+
+/** Every name that a core of the course exports. */
+const COURSE = CHAPTERS.flatMap((chapter) => chapter.parts)
 
 /** Whether a node gives a name to a type, a class or a function. */
 function isNaming(node: ts.Node): node is ts.DeclarationStatement {
@@ -22,8 +26,10 @@ export const U2: Rule[] = [
     sentence:
       "A name that a core exports is declared once and means the same in every chapter; nothing else is called by it.",
     mend: "Choose another name for the second thing.",
+    scope: "chapter",
     lifted: "nothing",
-    find: ({ next, dictionary }) => {
+    find: ({ next }) => {
+      const dictionary = new Set([...COURSE, ...next.core.map((declaration) => declaration.name)])
       const faults: Fault[] = []
       const seen = new Set<string>()
       const visit = (node: ts.Node): void => {

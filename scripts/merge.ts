@@ -1,0 +1,27 @@
+/** Three-way merge of texts, by lines. */
+import { diff3Merge } from "node-diff3"
+
+/** Lines that both sides changed, each in its own way. */
+export type Conflict = {
+  /** First line, in `ours`. Lines count from 1. */
+  line: number
+  ours: string[]
+  base: string[]
+  theirs: string[]
+}
+
+/** The merged text, or the places where that is for a person to decide. */
+export type Merge = { type: "merged"; text: string } | { type: "conflict"; conflicts: Conflict[] }
+
+/** Makes in `ours` the edit that turned `base` into `theirs`. */
+export function mergeTexts(ours: string, base: string, theirs: string): Merge {
+  const regions = diff3Merge(ours.split("\n"), base.split("\n"), theirs.split("\n"), { excludeFalseConflicts: true })
+  const conflicts: Conflict[] = []
+  const lines: string[] = []
+  for (const { ok, conflict } of regions) {
+    if (ok !== undefined) lines.push(...ok)
+    if (conflict === undefined) continue
+    conflicts.push({ line: conflict.aIndex + 1, ours: conflict.a, base: conflict.o, theirs: conflict.b })
+  }
+  return conflicts.length > 0 ? { type: "conflict", conflicts } : { type: "merged", text: lines.join("\n") }
+}
