@@ -1,4 +1,5 @@
 /** What the commands of this folder share: how they end, and what they print on. */
+import chalk from "chalk"
 
 /** A command that cannot do its work, because what it was given is not what it needs. Exit code 2. */
 export class InputError extends Error {}
@@ -8,6 +9,7 @@ export class InputError extends Error {}
  * thrown is a defect of the command and keeps its stack.
  */
 export async function runCommand(usage: string, main: (args: string[]) => number | Promise<number>): Promise<void> {
+  if (process.env.NO_COLOR !== undefined && process.env.NO_COLOR !== "") chalk.level = 0
   // A reader that closes the pipe (`| head`) has seen enough.
   process.stdout.on("error", () => process.exit(0))
   try {

@@ -1,0 +1,170 @@
+/**
+ * Brings an edit of one chapter's core into every later chapter, by three-way merge.
+ *
+ *   npm run carry -- s02              shows the plan: what would change, chapter by chapter
+ *   npm run carry -- s02 --write      does it, up to the first conflict, and checks the constitution
+ *   npm run carry -- s02 --base REV   compares with REV instead of the last commit
+ *   npm run carry -- s02 --force      also into chapters that have uncommitted changes of their own
+ *
+ * Doing it again changes nothing. Exit code 0: done, or nothing to do; 1: a conflict, or the check found something; 2: could not run.
+ */
+import { execFileSync } from "node:child_process"
+import fs from "node:fs"
+import { parseArgs } from "node:util"
+import chalk from "chalk"
+import { structuredPatch } from "diff"
+import { InputError, runCommand } from "./command.ts"
+import { checkSteps, pairChapters, readChapters } from "./constitution.ts"
+import { CHAPTERS, type Chapter, findChapter } from "./manifest.ts"
+import { type Conflict, mergeTexts } from "./merge.ts"
+import { describeFinding, showFile } from "./report.ts"
+import { chapterFile, ROOT, readSource, readSurface } from "./surface.ts"
+
+const USAGE = "usage: npm run carry -- sNN [--write] [--base REV] [--force]"
+
+/** A chapter's text in two parts: the core with its imports, and the demo. Only the first is carried. */
+type Split = {
+  core: string
+  demo: string
+}
+
+/** What carrying would do to one chapter. */
+type Plan =
+  | { type: "unchanged"; chapter: Chapter }
+  | { type: "changed"; chapter: Chapter; before: string; after: string }
+  | { type: "conflict"; chapter: Chapter; conflicts: Conflict[] }
+
+function split(chapter: Chapter, text: string): Split {
+  const { demoLine, lines, imports, source } = readSurface(chapter, chapterFile(chapter), text)
+  // Imports belong to the demo as much as to the core; they are left alone.
+  const last = imports.at(-1)
+  const start = last === undefined ? 0 : source.getLineAndCharacterOfPosition(last.end).line + 1
+  return {
+    core: lines.slice(start, demoLine - 1).join("\n"),
+    demo: [...lines.slice(0, start), "\u0000", ...lines.slice(demoLine - 1)].join("\n"),
+  }
+}
+
+function join({ core, demo }: Split): string {
+  return demo.replace("\u0000", () => core)
+}
+
+/** The text of a chapter at a commit. */
+function committed(chapter: Chapter, base: string): string {
+  const file = `${chapter.folder}/code.ts`
+  try {
+    return execFileSync("git", ["show", `${base}:${file}`], {
+      cwd: ROOT,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+      maxBuffer: 1 << 26,
+    })
+  } catch (error) {
+    const [reason = ""] = String((error as { stderr?: string }).stderr ?? (error as Error).message).split("\n")
+    throw new InputError(`cannot read ${file} at ${base}: ${reason}`)
+  }
+}
+
+/** Plans from chapter to chapter: the edit that arrived in one is what the next one gets. */
+function makePlans(first: Chapter, base: string, force: boolean): Plan[] {
+  const plans: Plan[] = []
+  let previous = {
+    base: split(first, committed(first, base)).core,
+    now: split(first, readSource(chapterFile(first))).core,
+  }
+  for (const chapter of CHAPTERS.slice(CHAPTERS.indexOf(first) + 1)) {
+    const before = readSource(chapterFile(chapter))
+    const now = split(chapter, before)
+    const original = split(chapter, committed(chapter, base)).core
+    const merge = mergeTexts(original, previous.base, previous.now)
+    const carried = merge.type === "merged" && merge.text === now.core
+    if (original !== now.core && !carried && !force) {
+      throw new InputError(
+        `${chapter.id} has uncommitted changes of its own: commit them first, or say --force to merge into them`,
+      )
+    }
+    const result = carried ? merge : mergeTexts(now.core, previous.base, previous.now)
+    if (result.type === "conflict") return [...plans, { type: "conflict", chapter, conflicts: result.conflicts }]
+    const after = join({ ...now, core: result.text })
+    plans.push(after === before ? { type: "unchanged", chapter } : { type: "changed", chapter, before, after })
+    previous = { base: original, now: result.text }
+  }
+  return plans
+}
+
+function showPlan(plan: Plan): string {
+  if (plan.type === "unchanged") return `${plan.chapter.id}  nothing to do`
+  if (plan.type === "changed") {
+    const { hunks } = structuredPatch("", "", plan.before, plan.after, "", "", { context: 0 })
+    const lines = hunks.flatMap((hunk) => [
+      `  @@ line ${hunk.newStart}`,
+      ...hunk.lines.map((line) => `  ${line.startsWith("-") ? chalk.red(line) : chalk.green(line)}`),
+    ])
+    return `${chalk.bold(plan.chapter.id)}  ${hunks.length} ${hunks.length === 1 ? "place" : "places"}\n${lines.join("\n")}`
+  }
+  const conflicts = plan.conflicts.map(({ line, ours, base, theirs }) => {
+    const block = (title: string, text: string[]): string =>
+      [`    ${title}`, ...text.map((row) => `      ${row}`)].join("\n")
+    return [
+      `  at line ${line} of the core`,
+      block(`${plan.chapter.id} has`, ours),
+      block("the edit changes", base),
+      block("into", theirs),
+    ].join("\n")
+  })
+  return `${chalk.red.bold(plan.chapter.id)}  conflict: both sides changed these lines\n${conflicts.join("\n")}`
+}
+
+function write(plans: readonly Plan[]): void {
+  for (const plan of plans) if (plan.type === "changed") fs.writeFileSync(chapterFile(plan.chapter), plan.after)
+}
+
+function check(): number {
+  const steps = pairChapters(readChapters(CHAPTERS))
+  const findings = checkSteps(steps)
+  for (const finding of findings) console.log(`\n${describeFinding(finding, steps)}`)
+  console.log(findings.length === 0 ? chalk.green("The constitution holds.") : chalk.red(`${findings.length} found.`))
+  return findings.length === 0 ? 0 : 1
+}
+
+await runCommand(USAGE, (args) => {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      write: { type: "boolean", default: false },
+      base: { type: "string", default: "HEAD" },
+      force: { type: "boolean", default: false },
+    },
+  })
+  const [name, ...more] = positionals
+  if (name === undefined || more.length > 0)
+    throw new InputError(
+      `expected one chapter, got ${positionals.length === 0 ? "none" : `"${positionals.join(" ")}"`}`,
+    )
+  const first = findChapter(name)
+  if (split(first, committed(first, values.base)).core === split(first, readSource(chapterFile(first))).core) {
+    console.log(`The core of ${first.id} is as it was at ${values.base}: nothing to carry. Demos are not carried.`)
+    return 0
+  }
+  const plans = makePlans(first, values.base, values.force)
+  for (const plan of plans) console.log(showPlan(plan))
+  const conflict = plans.find((plan) => plan.type === "conflict")
+  const changed = plans.filter((plan) => plan.type === "changed")
+  if (!values.write) {
+    console.log(
+      `\n${changed.length} ${changed.length === 1 ? "chapter" : "chapters"} would change${conflict === undefined ? "" : `, up to the conflict in ${conflict.chapter.id}`}. Say --write to do it.`,
+    )
+    return conflict === undefined ? 0 : 1
+  }
+  write(plans)
+  const written = changed.map(({ chapter }) => showFile(chapterFile(chapter))).join(", ")
+  console.log(`\nWritten: ${written || "nothing"}.`)
+  if (conflict === undefined) return check()
+  console.log(
+    chalk.red(
+      `Stopped at ${conflict.chapter.id}. Make the edit there by hand, then: npm run carry -- ${conflict.chapter.id} --write`,
+    ),
+  )
+  return 1
+})
