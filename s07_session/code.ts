@@ -174,8 +174,10 @@ export type Tool = {
   handler: ToolHandler
 }
 
-/** A frozen copy: what the owner does to the original afterwards changes nothing here. */
+/** A frozen copy: what the owner does to the original afterwards changes nothing here. Throws for what is no tool. */
 export function sealTool(tool: Tool): Tool {
+  if (typeof tool?.spec?.name !== "string") throw new TypeError("expected a tool with a spec that has a name")
+  if (typeof tool.handler !== "function") throw new TypeError(`tool "${tool.spec.name}" has no handler, expected a function`)
   const { name, description, input } = tool.spec
   const spec = Object.freeze({ name, description, input: Object.freeze({ ...input }) })
   return Object.freeze({ spec, handler: tool.handler })

@@ -4,7 +4,7 @@ import { declaresWeld, type Fault, faultsOf, placeOf, type Rule } from "./rule.t
 const SENTENCE =
   "Each declaration of the chapter before is there, in the same order, to the byte, except where a weld or an upgrade is declared."
 const BOTH_WAYS = "What the manifest lists and what really changed are the same, in both directions."
-const CARRY = "If the new text is the better one, bring it into all later chapters: npm run carry"
+const CARRY = "If the new text is the better one, bring it into all later chapters: npm run carry -- sNN."
 
 export const R8: Rule[] = [
   {

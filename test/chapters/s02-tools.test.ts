@@ -32,6 +32,17 @@ part("s02", "Tools", (chapter) => {
     expect(registry.getSpecs()).toEqual([tool("read_file").spec])
   })
 
+  test.each<[string, unknown, string]>([
+    ["nothing", undefined, "expected a tool with a spec that has a name"],
+    ["no spec", {}, "expected a tool with a spec that has a name"],
+    ["a name that is no text", { ...tool(), spec: { name: 7 } }, "expected a tool with a spec that has a name"],
+    ["no handler", { spec: tool("x").spec }, 'tool "x" has no handler, expected a function'],
+  ])("refuses a tool that has %s, and says what it expected", (_name, broken, error) => {
+    const registry = chapter.registry()
+    expect(() => registry.register(broken as never)).toThrow(error)
+    expect(registry.getSpecs()).toEqual([])
+  })
+
   test("B76: any string is a safe name", () => {
     const names = ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf", "", "a b", "读"]
     const registry = chapter.registry(...names.map((name) => tool(name)))
