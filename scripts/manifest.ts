@@ -13,6 +13,8 @@ export type Weld = {
   /** `name` or `Class.member`. */
   name: string
   reason: string
+  /** The same in Chinese; so for every name that ends in Zh. */
+  reasonZh: string
 }
 
 /** A breaking change that U1 allows. */
@@ -24,6 +26,7 @@ export type Upgrade = {
   from: string
   to: string
   reason: string
+  reasonZh: string
 }
 
 /** What one chapter does to the program. */
@@ -32,6 +35,7 @@ export type Chapter = {
   /** The chapter's folder below the root of the repository. */
   folder: string
   title: string
+  titleZh: string
   /** Exported names that this chapter adds, in the order of the source. */
   parts: readonly string[]
   welds: readonly Weld[]
@@ -44,6 +48,7 @@ export const CHAPTERS: readonly Chapter[] = [
     id: "s01",
     folder: "s01_state",
     title: "State",
+    titleZh: "状态",
     parts: [
       "StopReason",
       "UserMessage",
@@ -72,10 +77,19 @@ export const CHAPTERS: readonly Chapter[] = [
     id: "s02",
     folder: "s02_tools",
     title: "Tools",
+    titleZh: "工具",
     parts: ["ToolSpec", "ToolHandler", "Tool", "sealTool", "ToolRegistry"],
     welds: [
-      { name: "buildProviderInput", reason: "A request now tells the model which tools there are." },
-      { name: "runOneTurn", reason: "It hands its options on, so that the registry reaches the request." },
+      {
+        name: "buildProviderInput",
+        reason: "A request now tells the model which tools there are.",
+        reasonZh: "请求里开始告诉模型有哪些工具。",
+      },
+      {
+        name: "runOneTurn",
+        reason: "It hands its options on, so that the registry reaches the request.",
+        reasonZh: "把选项往下传，工具表才到得了请求里。",
+      },
     ],
     upgrades: [],
   },
@@ -83,9 +97,14 @@ export const CHAPTERS: readonly Chapter[] = [
     id: "s03",
     folder: "s03_stream",
     title: "Stream",
+    titleZh: "事件流",
     parts: ["ProviderEvent", "collectAssistantMessage"],
     welds: [
-      { name: "requestMessage", reason: "The answer is collected from a stream instead of awaited in one piece." },
+      {
+        name: "requestMessage",
+        reason: "The answer is collected from a stream instead of awaited in one piece.",
+        reasonZh: "回答改为从事件流里收集，不再一次等到底。",
+      },
     ],
     upgrades: [
       {
@@ -95,6 +114,7 @@ export const CHAPTERS: readonly Chapter[] = [
         to: "stream(input: ProviderInput): AsyncGenerator<ProviderEvent>",
         reason:
           "One answer at the end cannot be turned into pieces on the way; the two forms cannot stand side by side.",
+        reasonZh: "最后才给的一整个回答，拆不成途中一段段的内容；两种形态没法并存。",
       },
     ],
   },
@@ -102,6 +122,7 @@ export const CHAPTERS: readonly Chapter[] = [
     id: "s04",
     folder: "s04_toolloop",
     title: "Tool loop",
+    titleZh: "工具循环",
     parts: [
       "ToolCall",
       "ToolResultMessage",
@@ -120,10 +141,26 @@ export const CHAPTERS: readonly Chapter[] = [
       "runEventedToolLoop",
     ],
     welds: [
-      { name: "findProblem", reason: "A message with tool calls has more ways to be incomplete." },
-      { name: "finishMessage", reason: "The calls are kept in the message, unless their ids repeat." },
-      { name: "runOneTurn", reason: "One request becomes a loop of requests and tool runs." },
-      { name: "collectAssistantMessage", reason: "Calls that arrive in the stream are collected beside the text." },
+      {
+        name: "findProblem",
+        reason: "A message with tool calls has more ways to be incomplete.",
+        reasonZh: "带工具调用的消息，不完整的方式更多了。",
+      },
+      {
+        name: "finishMessage",
+        reason: "The calls are kept in the message, unless their ids repeat.",
+        reasonZh: "调用留在消息里；id 重复的除外。",
+      },
+      {
+        name: "runOneTurn",
+        reason: "One request becomes a loop of requests and tool runs.",
+        reasonZh: "一次请求变成“请求、跑工具”的循环。",
+      },
+      {
+        name: "collectAssistantMessage",
+        reason: "Calls that arrive in the stream are collected beside the text.",
+        reasonZh: "流里到达的调用和文字一起收集。",
+      },
     ],
     upgrades: [],
   },
@@ -131,19 +168,28 @@ export const CHAPTERS: readonly Chapter[] = [
     id: "s05",
     folder: "s05_hooks",
     title: "Hooks",
+    titleZh: "钩子",
     parts: ["BeforeToolCallResult", "ToolHooks", "decideToolCall", "reviseToolResult", "executeToolCall"],
-    welds: [{ name: "startToolCalls", reason: "A call goes through the hooks instead of straight to the registry." }],
+    welds: [
+      {
+        name: "startToolCalls",
+        reason: "A call goes through the hooks instead of straight to the registry.",
+        reasonZh: "调用先过钩子，不再直接进工具表。",
+      },
+    ],
     upgrades: [],
   },
   {
     id: "s06",
     folder: "s06_snapshot",
     title: "Snapshot",
+    titleZh: "快照",
     parts: ["TurnSnapshot", "createTurnSnapshot", "extendSnapshot"],
     welds: [
       {
         name: "runEventedToolLoop",
         reason: "Requests are built from a snapshot of the turn, not from the live state.",
+        reasonZh: "请求用本轮的快照来拼，不再读随时会变的状态。",
       },
     ],
     upgrades: [],
@@ -152,11 +198,20 @@ export const CHAPTERS: readonly Chapter[] = [
     id: "s07",
     folder: "s07_session",
     title: "Session",
+    titleZh: "会话树",
     parts: ["SessionEntry", "SessionNode", "sealMessage", "SessionTree"],
     welds: [
-      { name: "buildProviderInput", reason: "The history is the path through the tree." },
-      { name: "recordMessage", reason: "A message is appended to the tree." },
-      { name: "runOneTurn", reason: "A turn reserves the tree, so that nobody moves in it meanwhile." },
+      {
+        name: "buildProviderInput",
+        reason: "The history is the path through the tree.",
+        reasonZh: "历史就是树上的那条路径。",
+      },
+      { name: "recordMessage", reason: "A message is appended to the tree.", reasonZh: "消息追加到树上。" },
+      {
+        name: "runOneTurn",
+        reason: "A turn reserves the tree, so that nobody moves in it meanwhile.",
+        reasonZh: "一轮期间占住这棵树，别人不能在里面移动。",
+      },
     ],
     upgrades: [
       {
@@ -165,6 +220,7 @@ export const CHAPTERS: readonly Chapter[] = [
         from: "messages: AgentMessage[]",
         to: "messages: SessionTree",
         reason: "A list has one past; a history that can be continued from any point is a tree.",
+        reasonZh: "列表只有一种过去；能从任何一处接着长的历史，是一棵树。",
       },
     ],
   },
@@ -172,6 +228,7 @@ export const CHAPTERS: readonly Chapter[] = [
     id: "s08",
     folder: "s08_resources",
     title: "Resources",
+    titleZh: "资源",
     parts: [
       "ContextResource",
       "MAX_RESOURCE_CHARS",
@@ -180,13 +237,20 @@ export const CHAPTERS: readonly Chapter[] = [
       "buildSystemPrompt",
       "formatResource",
     ],
-    welds: [{ name: "buildProviderInput", reason: "A request now carries the system prompt." }],
+    welds: [
+      {
+        name: "buildProviderInput",
+        reason: "A request now carries the system prompt.",
+        reasonZh: "请求开始带上系统提示词。",
+      },
+    ],
     upgrades: [],
   },
   {
     id: "s09",
     folder: "s09_extensions",
     title: "Extensions",
+    titleZh: "扩展",
     parts: [
       "Command",
       "RuntimeEvent",
@@ -198,8 +262,12 @@ export const CHAPTERS: readonly Chapter[] = [
       "publish",
     ],
     welds: [
-      { name: "recordMessage", reason: "What is recorded is also told to the extensions." },
-      { name: "runOneTurn", reason: "The end of a turn is an event too." },
+      {
+        name: "recordMessage",
+        reason: "What is recorded is also told to the extensions.",
+        reasonZh: "记下的东西也告诉扩展。",
+      },
+      { name: "runOneTurn", reason: "The end of a turn is an event too.", reasonZh: "一轮结束也是一个事件。" },
     ],
     upgrades: [],
   },
@@ -207,10 +275,19 @@ export const CHAPTERS: readonly Chapter[] = [
     id: "s10",
     folder: "s10_modes",
     title: "Modes",
+    titleZh: "输出模式",
     parts: ["RuntimeMode", "escapeControls", "PrintMode", "JsonMode"],
     welds: [
-      { name: "recordMessage", reason: "It no longer writes a line by itself; showing is the mode's work." },
-      { name: "publish", reason: "Events go to the mode as well, and the mode writes." },
+      {
+        name: "recordMessage",
+        reason: "It no longer writes a line by itself; showing is the mode's work.",
+        reasonZh: "不再自己输出；怎么显示归输出模式管。",
+      },
+      {
+        name: "publish",
+        reason: "Events go to the mode as well, and the mode writes.",
+        reasonZh: "事件也交给输出模式，由它来写。",
+      },
     ],
     upgrades: [],
   },
@@ -218,8 +295,15 @@ export const CHAPTERS: readonly Chapter[] = [
     id: "s11",
     folder: "s11_trust",
     title: "Trust",
+    titleZh: "信任",
     parts: ["ProjectTrust"],
-    welds: [{ name: "buildProviderInput", reason: "The loader is told whether the project is trusted." }],
+    welds: [
+      {
+        name: "buildProviderInput",
+        reason: "The loader is told whether the project is trusted.",
+        reasonZh: "加载时说明项目是否可信。",
+      },
+    ],
     upgrades: [
       {
         rule: "U1",
@@ -227,6 +311,7 @@ export const CHAPTERS: readonly Chapter[] = [
         from: "load(): ContextResource[]",
         to: "load(trust?: ProjectTrust): ContextResource[]",
         reason: "Without a word about trust nothing is loaded any more, so that forgetting it fails closed.",
+        reasonZh: "不说明是否可信就什么也不加载，忘了传参也只会偏严。",
       },
     ],
   },
@@ -234,6 +319,7 @@ export const CHAPTERS: readonly Chapter[] = [
     id: "s12",
     folder: "s12_packages",
     title: "Packages",
+    titleZh: "包",
     parts: [
       "PackageManifest",
       "Package",
@@ -248,6 +334,55 @@ export const CHAPTERS: readonly Chapter[] = [
     ],
     welds: [],
     upgrades: [],
+  },
+]
+
+/** A property that must hold at any moment, from the chapter on in which it can first be stated. */
+export type Invariant = {
+  id: "I1" | "I2" | "I3" | "I4" | "I5" | "I6"
+  first: ChapterId
+  sentence: string
+  sentenceZh: string
+}
+
+/** The six invariants of an agent system. */
+export const INVARIANTS: readonly Invariant[] = [
+  {
+    id: "I1",
+    first: "s01",
+    sentence: "A vendor's format stops at the adapter. The core and the history know our own fields only.",
+    sentenceZh: "厂商格式止步于适配层。核心和历史里只有我们自己的字段。",
+  },
+  {
+    id: "I2",
+    first: "s04",
+    sentence: "Every tool call has exactly one result, whatever fails.",
+    sentenceZh: "每个工具调用恰好有一个结果，不管哪里出错。",
+  },
+  {
+    id: "I3",
+    first: "s04",
+    sentence: "No call of an incomplete message runs; each is answered with an error.",
+    sentenceZh: "消息不完整，其中的调用一个都不执行，每个都答一条错误。",
+  },
+  {
+    id: "I4",
+    first: "s04",
+    sentence: "Results are recorded in the order of the calls, whatever finishes first.",
+    sentenceZh: "结果按调用的顺序记录，不管谁先做完。",
+  },
+  {
+    id: "I5",
+    first: "s01",
+    sentence: "History only grows, old entries never change, and the same history gives the same context to the byte.",
+    sentenceZh: "历史只增不改；同样的历史给出逐字节相同的上下文。",
+  },
+  {
+    id: "I6",
+    first: "s08",
+    sentence:
+      "Texts are read and never run, code enters through a door of its own, and an untrusted project contributes nothing.",
+    sentenceZh: "文本只读不执行；代码走自己的门；不可信的项目什么也带不进来。",
   },
 ]
 

@@ -447,7 +447,14 @@ export const DAMAGE: readonly Operator[] = [
     name: "declare an upgrade that U1 does not know",
     rule: "R3-FOREIGN",
     mutate: editManifest((chapter) => {
-      const upgrade = { rule: "U1", name: "Output.log", from: "log", to: "print", reason: "none" } as const
+      const upgrade = {
+        rule: "U1",
+        name: "Output.log",
+        from: "log",
+        to: "print",
+        reason: "none",
+        reasonZh: "无",
+      } as const
       return [{ target: upgrade.name, chapter: { ...chapter, upgrades: [...chapter.upgrades, upgrade] } }]
     }),
   },
@@ -480,7 +487,7 @@ export const DAMAGE: readonly Operator[] = [
     mutate: editManifest((chapter, place) =>
       untouched(place, "function").map(({ name }) => ({
         target: name,
-        chapter: { ...chapter, welds: [...chapter.welds, { name, reason: "none" }] },
+        chapter: { ...chapter, welds: [...chapter.welds, { name, reason: "none", reasonZh: "无" }] },
       })),
     ),
   },
@@ -593,7 +600,10 @@ export const HARMLESS: readonly Operator[] = [
         ? bodies(place.now, untouched(place, "function")).map(({ name, body }) => ({
             target: name,
             text: edited(place.now, { start: body.getStart() + 1, end: body.getStart() + 1, text: "\n  void 0" }),
-            chapter: { ...place.now.chapter, welds: [...place.now.chapter.welds, { name, reason: "a guest" }] },
+            chapter: {
+              ...place.now.chapter,
+              welds: [...place.now.chapter.welds, { name, reason: "a guest", reasonZh: "客人" }],
+            },
           }))
         : [],
   },

@@ -3,12 +3,14 @@ import ts from "typescript"
 import { type Fault, faultsOf, type Rule } from "./rule.ts"
 
 const SENTENCE = "Once introduced, a field or a union member stays as it is; types only grow."
+const SENTENCE_ZH = "字段和联合成员一旦引入就保持原样；类型只增不减。"
 
 export const R1: Rule[] = [
   {
     id: "R1-FIELD-GONE",
     article: "R1",
     sentence: SENTENCE,
+    sentenceZh: SENTENCE_ZH,
     mend: "Put the field back. A later chapter may add fields; only the three upgrades of U1 take one away.",
     scope: "pair",
     lifted: "U1",
@@ -18,6 +20,7 @@ export const R1: Rule[] = [
     id: "R1-FIELD-CHANGED",
     article: "R1",
     sentence: SENTENCE,
+    sentenceZh: SENTENCE_ZH,
     mend: "Give the field its old text again: same type, not optional, not readonly unless it was. Add a new field for something new.",
     scope: "pair",
     lifted: "U1",
@@ -28,6 +31,7 @@ export const R1: Rule[] = [
     id: "R1-MEMBER-GONE",
     article: "R1",
     sentence: SENTENCE,
+    sentenceZh: SENTENCE_ZH,
     mend: "Put the member back into the union; whoever handles it relies on it.",
     scope: "pair",
     lifted: "nothing",
@@ -38,6 +42,7 @@ export const R1: Rule[] = [
     id: "R1-ANY",
     article: "R1",
     sentence: "No type of the core is `any`: it would accept whatever the other rules forbid.",
+    sentenceZh: "核心里没有 `any`：它会放过其他规则禁止的一切。",
     mend: "Write the type, or `unknown` and a check.",
     scope: "chapter",
     lifted: "nothing",

@@ -2,12 +2,14 @@
 import { declaresWeld, faultsOf, type Rule } from "./rule.ts"
 
 const SENTENCE = "A class keeps its members; later chapters add to them."
+const SENTENCE_ZH = "类的成员都留着；后面的章节只往里加。"
 
 export const R2: Rule[] = [
   {
     id: "R2-MEMBER-GONE",
     article: "R2",
     sentence: SENTENCE,
+    sentenceZh: SENTENCE_ZH,
     mend: "Put the member back. A class may get more members and never fewer.",
     scope: "pair",
     lifted: "U1",
@@ -17,6 +19,7 @@ export const R2: Rule[] = [
     id: "R2-MEMBER-CHANGED",
     article: "R2",
     sentence: SENTENCE,
+    sentenceZh: SENTENCE_ZH,
     mend: "Give the member its old text again, or declare it as a weld in scripts/manifest.ts, with the reason.",
     scope: "pair",
     lifted: "weld",
@@ -29,6 +32,7 @@ export const R2: Rule[] = [
     id: "R2-SIGNATURE",
     article: "R2",
     sentence: "A welded member keeps its name, its parameters and what it returns.",
+    sentenceZh: "被接入的成员，名字、参数和返回类型都不变。",
     mend: "Give the member its old signature again; only an upgrade under U1 may change one.",
     scope: "pair",
     lifted: "U1",

@@ -3,6 +3,7 @@ import type { Upgrade } from "../manifest.ts"
 import { type Context, declaredUpgrade, type Fault, isU1, type Rule, U1 } from "./rule.ts"
 
 const SENTENCE = "Only the three upgrades of U1 may break what was there, in s03, s07 and s11, and each is declared."
+const SENTENCE_ZH = "只有 U1 的三处升级可以破坏已有的东西，分别在 s03、s07、s11，而且都要登记。"
 
 function manifestFault(upgrade: Upgrade, message: string, { next }: Context): Fault {
   const declaration = next.core.find((candidate) => candidate.name === upgrade.name.split(".")[0])
@@ -28,6 +29,7 @@ export const R3: Rule[] = [
     id: "R3-SILENT",
     article: "R3",
     sentence: SENTENCE,
+    sentenceZh: SENTENCE_ZH,
     mend: "Declare the upgrade in scripts/manifest.ts, with its old and new form and the reason.",
     scope: "pair",
     lifted: "nothing",
@@ -43,6 +45,7 @@ export const R3: Rule[] = [
     id: "R3-FOREIGN",
     article: "R3",
     sentence: SENTENCE,
+    sentenceZh: SENTENCE_ZH,
     mend: "Make it an addition: a new name beside the old one. The constitution allows no fourth upgrade.",
     scope: "pair",
     lifted: "nothing",
@@ -64,6 +67,7 @@ export const R3: Rule[] = [
     id: "R3-UNUSED",
     article: "R3",
     sentence: "A declared upgrade has happened, exactly as declared.",
+    sentenceZh: "登记的升级确实发生了，而且和登记的一模一样。",
     mend: "Take the upgrade out of scripts/manifest.ts, or write there what really changed.",
     scope: "pair",
     lifted: "nothing",

@@ -3,7 +3,9 @@ import { declaresWeld, type Fault, faultsOf, placeOf, type Rule } from "./rule.t
 
 const SENTENCE =
   "Each declaration of the chapter before is there, in the same order, to the byte, except where a weld or an upgrade is declared."
+const SENTENCE_ZH = "上一章的每个声明都在，顺序不变，一个字节都不差；登记过的接入点和升级除外。"
 const BOTH_WAYS = "What the manifest lists and what really changed are the same, in both directions."
+const BOTH_WAYS_ZH = "清单上列的和实际变的完全一致，两个方向都是。"
 const CARRY = "If the new text is the better one, bring it into all later chapters: npm run carry -- sNN."
 
 export const R8: Rule[] = [
@@ -11,6 +13,7 @@ export const R8: Rule[] = [
     id: "R8-GONE",
     article: "R8",
     sentence: SENTENCE,
+    sentenceZh: SENTENCE_ZH,
     mend: "Put the declaration back, under its old name.",
     scope: "pair",
     lifted: "nothing",
@@ -20,6 +23,7 @@ export const R8: Rule[] = [
     id: "R8-MOVED",
     article: "R8",
     sentence: SENTENCE,
+    sentenceZh: SENTENCE_ZH,
     mend: "Move it back to where it stood; new declarations go to the end of the core.",
     scope: "pair",
     lifted: "nothing",
@@ -29,6 +33,7 @@ export const R8: Rule[] = [
     id: "R8-KIND",
     article: "R8",
     sentence: SENTENCE,
+    sentenceZh: SENTENCE_ZH,
     mend: "Declare it the way it was declared before: a type stays a type, an interface an interface.",
     scope: "pair",
     lifted: "nothing",
@@ -38,6 +43,7 @@ export const R8: Rule[] = [
     id: "R8-REWRITTEN",
     article: "R8",
     sentence: SENTENCE,
+    sentenceZh: SENTENCE_ZH,
     mend: `Give it its old text again, or declare it as a weld in scripts/manifest.ts, with the reason. ${CARRY}`,
     scope: "pair",
     lifted: "weld",
@@ -50,6 +56,7 @@ export const R8: Rule[] = [
     id: "R8-REFORMATTED",
     article: "R8",
     sentence: "A change of style alone is a change: it hides what a chapter really adds.",
+    sentenceZh: "只改排版也是改动：它会盖住这一章真正加了什么。",
     mend: `Give the lines their old form again, comments and blank lines included. ${CARRY}`,
     scope: "pair",
     lifted: "weld",
@@ -64,6 +71,7 @@ export const R8: Rule[] = [
     id: "R8-SIGNATURE",
     article: "R8",
     sentence: "A welded function keeps its name, its return type and its parameters; new ones are appended.",
+    sentenceZh: "被接入的函数，名字、返回类型和原有参数都不变；新参数只加在后面。",
     mend: "Put the old parameters first and unchanged, and the old return type back.",
     scope: "pair",
     lifted: "nothing",
@@ -84,6 +92,7 @@ export const R8: Rule[] = [
     id: "R8-PLACE",
     article: "R8",
     sentence: "A chapter appends its own section; what it adds stands under its own banner.",
+    sentenceZh: "每章在末尾接上自己的一节；新增的东西都在自己的横幅下面。",
     mend: "Move the declaration to the end of the core, under the banner of its chapter.",
     scope: "pair",
     lifted: "nothing",
@@ -107,6 +116,7 @@ export const R8: Rule[] = [
     id: "R8-EXPORT",
     article: "R8",
     sentence: "All of the core is exported: a later chapter or a test may need it.",
+    sentenceZh: "核心里的声明全部导出：后面的章节或测试可能要用。",
     mend: "Write export in front of it, or move it into the demo.",
     scope: "chapter",
     lifted: "nothing",
@@ -123,6 +133,7 @@ export const R8: Rule[] = [
     id: "R8-UNLISTED",
     article: "R8",
     sentence: BOTH_WAYS,
+    sentenceZh: BOTH_WAYS_ZH,
     mend: "Add the name to the parts of the chapter in scripts/manifest.ts, at the place that it has in the source.",
     scope: "pair",
     lifted: "nothing",
@@ -143,6 +154,7 @@ export const R8: Rule[] = [
     id: "R8-UNUSED",
     article: "R8",
     sentence: BOTH_WAYS,
+    sentenceZh: BOTH_WAYS_ZH,
     mend: "Take the entry out of scripts/manifest.ts, or make the change that it announces.",
     scope: "pair",
     lifted: "nothing",

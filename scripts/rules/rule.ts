@@ -36,6 +36,8 @@ export type Rule = {
   id: string
   article: Article
   sentence: string
+  /** The same in Chinese. */
+  sentenceZh: string
   mend: string
   /** What may allow it after all: an upgrade under U1, a weld, or nothing. */
   lifted: "U1" | "weld" | "nothing"

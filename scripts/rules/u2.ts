@@ -25,6 +25,7 @@ export const U2: Rule[] = [
     article: "U2",
     sentence:
       "A name that a core exports is declared once and means the same in every chapter; nothing else is called by it.",
+    sentenceZh: "核心导出的名字只声明一次，在每一章里都是同一个意思；别的东西不叫这个名字。",
     mend: "Choose another name for the second thing.",
     scope: "chapter",
     lifted: "nothing",

@@ -1,0 +1,38 @@
+import fs from "node:fs"
+import path from "node:path"
+import { describe, expect, test } from "vitest"
+import { readChapters } from "../../scripts/constitution.ts"
+import { CHAPTERS } from "../../scripts/manifest.ts"
+import { OPERATORS, runOperator, SAMPLE, type Verdict } from "../../scripts/mutants/run.ts"
+import { RULES } from "../../scripts/rules/index.ts"
+import { ROOT } from "../support/ladder.ts"
+
+const surfaces = readChapters(CHAPTERS)
+const verdicts = new Map<string, Verdict[]>()
+
+describe("the check can fail", { timeout: 120_000 }, () => {
+  test.each(OPERATORS.map((operator) => [operator.name, operator] as const))("%s", (name, operator) => {
+    const found = runOperator(operator, surfaces, SAMPLE)
+    verdicts.set(name, found)
+    expect(found.length).toBeGreaterThan(0)
+    expect(found.filter((verdict) => !verdict.right)).toEqual([])
+  })
+
+  test("each rule is the one that is meant by some damage", () => {
+    const meant = OPERATORS.map((operator) => operator.rule).filter((rule) => rule !== undefined)
+    const unmet = RULES.filter((rule) => !meant.some((pattern) => new RegExp(pattern).test(rule.id)))
+    // A changed signature of a class member is an upgrade or nothing, and a type cannot become an interface by one edit.
+    expect(unmet.map((rule) => rule.id)).toEqual(["R2-SIGNATURE", "R8-KIND"])
+  })
+
+  test.each(["README.md", "README.en.md"])("%s states how many faults were planted", (file) => {
+    const count = (harmless: boolean): number =>
+      OPERATORS.filter((operator) => (operator.rule === undefined) === harmless).reduce(
+        (sum, { name }) => sum + (verdicts.get(name)?.length ?? 0),
+        0,
+      )
+    const text = fs.readFileSync(path.join(ROOT, file), "utf8")
+    const stated = /npm run check:mutants\D+(\d+)\D+(\d+)/.exec(text)?.slice(1).map(Number)
+    expect(stated).toEqual([count(false), count(true)])
+  })
+})

@@ -1,0 +1,104 @@
+import fs from "node:fs"
+import path from "node:path"
+import { describe, expect, test } from "vitest"
+import { readChapters } from "../../scripts/constitution.ts"
+import { DOCUMENTS, findStale, renderDocument } from "../../scripts/docs.ts"
+import { CHAPTERS, INVARIANTS } from "../../scripts/manifest.ts"
+import { RULES } from "../../scripts/rules/index.ts"
+import { ROOT } from "../support/ladder.ts"
+
+const read = (file: string): string => fs.readFileSync(path.join(ROOT, file), "utf8")
+const PAGES = ["README.md", "README.en.md", "EVOLUTION.md", "EVOLUTION.en.md"]
+
+/** Links to files and folders of this repository, without their anchors. */
+function localLinks(text: string): string[] {
+  const links = [...text.matchAll(/\]\(([^)]+)\)/g)].map((match) => match[1] ?? "")
+  return links
+    .filter((link) => !/^https?:/.test(link))
+    .map((link) => link.split("#")[0] ?? "")
+    .filter((link) => link !== "")
+}
+
+/** What two versions of a page share, whatever their language: levels of headings, rows of tables, blocks of code. */
+function skeleton(text: string): string[] {
+  const prose = text.replaceAll(/^```[\s\S]*?^```/gm, "CODE")
+  return prose.split("\n").flatMap((line) => {
+    if (line === "CODE") return ["code"]
+    const heading = /^(#+) /.exec(line)?.[1]
+    if (heading !== undefined) return [heading]
+    return line.startsWith("|") ? [`row of ${line.split(/(?<!\\)\|/).length}`] : []
+  })
+}
+
+describe("EVOLUTION", () => {
+  test("says what the manifest, the rules and the code say", () => {
+    expect(findStale().map(({ file }) => file)).toEqual([])
+  })
+
+  test.each(DOCUMENTS)(
+    "$file is made from data where it can be: a changed cell or type is noticed",
+    ({ file, language }) => {
+      const surfaces = readChapters(CHAPTERS)
+      const text = read(file)
+      const damages = [
+        text.replace("`Provider.complete`", "`Provider.finish`"),
+        text.replace("toolCalls?: ToolCall[]   ", "toolCalls: ToolCall[]    "),
+        text.replace("// s04", "// s05"),
+        text.replace(/\| `R8-MOVED` .*\n/, ""),
+        text.replace(/\| I4 .*\n/, ""),
+        text.replace("s07_session/code.ts", "s06_session/code.ts"),
+      ]
+      for (const damaged of damages) {
+        expect(damaged).not.toBe(text)
+        expect(renderDocument(damaged, language, surfaces)).toBe(text)
+      }
+    },
+  )
+
+  test("an unknown or unfinished part is an error that names it", () => {
+    expect(() => renderDocument("<!-- begin: weather -->", "en", [])).toThrow('asks for "weather", expected one of')
+    expect(() => renderDocument("<!-- begin: rules -->", "en", [])).toThrow('the part "rules" has no end')
+  })
+
+  test.each(["EVOLUTION.md", "EVOLUTION.en.md"])("%s speaks of every article, rule and invariant", (file) => {
+    const text = read(file)
+    const names = [
+      ...["R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "U1", "U2"].map((name) => `**${name}`),
+      ...RULES.map(({ id }) => id),
+      ...INVARIANTS.map(({ id }) => `| ${id} |`),
+    ]
+    expect(names.filter((name) => !text.includes(name))).toEqual([])
+  })
+})
+
+describe("pages", () => {
+  test.each(PAGES)("%s links to what is there", (file) => {
+    expect(localLinks(read(file)).filter((link) => !fs.existsSync(path.join(ROOT, link)))).toEqual([])
+  })
+
+  test.each([
+    ["README.md", "README.en.md"],
+    ["EVOLUTION.md", "EVOLUTION.en.md"],
+  ])("%s and %s have the same headings, tables and blocks", (chinese, english) => {
+    expect(skeleton(read(english))).toEqual(skeleton(read(chinese)))
+  })
+
+  test.each(PAGES)("%s opens with a link to its other language", (file) => {
+    const other = file.includes(".en.") ? file.replace(".en.", ".") : file.replace(".md", ".en.md")
+    expect(read(file).slice(0, 600)).toContain(`(${other})`)
+  })
+
+  test.each(["README.md", "README.en.md"])("%s names every chapter and only scripts that exist", (file) => {
+    const text = read(file)
+    expect(CHAPTERS.filter(({ folder }) => !text.includes(`(${folder}/code.ts)`))).toEqual([])
+    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> }
+    const used = [...text.matchAll(/npm run ([\w:]+)/g)].map((match) => match[1] ?? "")
+    expect(used.filter((name) => !(name in scripts))).toEqual([])
+  })
+
+  test("the test command of the README is the one that CI runs", () => {
+    const ci = read(".ci/run")
+    for (const file of ["README.md", "README.en.md"]) expect(read(file)).toContain("npm ci && npm test")
+    expect(ci.split("\n").filter((line) => line.startsWith("npm"))).toEqual(["npm ci && npm test"])
+  })
+})
