@@ -5,6 +5,7 @@ const config: ViteUserConfig = defineConfig({
     include: ["test/**/*.test.ts"],
     setupFiles: ["test/support/no-console.ts"],
     pool: "threads",
+    maxWorkers: "100%",
     isolate: false,
     typecheck: {
       enabled: true,

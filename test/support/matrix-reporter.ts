@@ -33,18 +33,45 @@ export default class MatrixReporter implements Reporter {
       row.set(place.chapter, cell)
       rows.set(place.part, row)
     }
-    if (rows.size === 0) return
-    const width = Math.max(...[...rows.keys()].map((name) => name.length))
-    const show = (cell: Cell | undefined): string =>
-      cell === undefined ? "-" : cell.failed > 0 ? `!${cell.failed}` : `${cell.passed}`
-    const lines = [...rows]
-      .sort(([a], [b]) => a.localeCompare(b))
-      .map(([name, row]) => {
-        return `${name.padEnd(width)}${CHAPTERS.map(({ id }) => show(row.get(id)).padStart(5)).join("")}`
-      })
-    const title = "parts × chapters, tests passed"
-    console.log(
-      `\n${title}\n${"".padEnd(width)}${CHAPTERS.map(({ id }) => id.padStart(5)).join("")}\n${lines.join("\n")}\n`,
-    )
+    const invariants = new Map([...rows].filter(([name]) => /^I\d$/.test(name)))
+    const parts = new Map([...rows].filter(([name]) => !invariants.has(name)))
+    if (parts.size > 0) printMatrix("parts × chapters, tests passed", parts, showCount)
+    if (invariants.size > 0) {
+      printMatrix("invariants × chapters", invariants, showHeld)
+      const sum = (row: Map<string, Cell> | undefined): number =>
+        [...(row?.values() ?? [])].reduce((total, { passed }) => total + passed, 0)
+      const checks = [...invariants.values()].reduce((total, row) => total + sum(row), 0)
+      const runs = process.env.INVARIANT_RUNS ?? "1000"
+      console.log("held: every property held; -: cannot be stated before the first chapter that holds it")
+      console.log(
+        `${checks} checks of a property on a chapter, ${runs} generated runs each; ${sum(rows.get("faults"))} planted faults found\n`,
+      )
+    }
   }
+}
+
+function showCount(cell: Cell | undefined): string {
+  if (cell === undefined) return "-"
+  return cell.failed > 0 ? `!${cell.failed}` : `${cell.passed}`
+}
+
+function showHeld(cell: Cell | undefined): string {
+  if (cell === undefined) return "-"
+  return cell.failed > 0 ? "BROKEN" : "held"
+}
+
+function printMatrix(
+  title: string,
+  rows: Map<string, Map<string, Cell>>,
+  show: (cell: Cell | undefined) => string,
+): void {
+  const width = Math.max(...[...rows.keys()].map((name) => name.length))
+  const lines = [...rows]
+    .sort(([a], [b]) => a.localeCompare(b))
+    .map(([name, row]) => {
+      return `${name.padEnd(width)}${CHAPTERS.map(({ id }) => show(row.get(id)).padStart(7)).join("")}`
+    })
+  console.log(
+    `\n${title}\n${"".padEnd(width)}${CHAPTERS.map(({ id }) => id.padStart(7)).join("")}\n${lines.join("\n")}\n`,
+  )
 }

@@ -1,0 +1,39 @@
+/** Plants a fault in a chapter and loads the result as a program. */
+import fs from "node:fs"
+import path from "node:path"
+import { pathToFileURL } from "node:url"
+import ts from "typescript"
+import { ROOT } from "../surface.ts"
+import type { Edit } from "./faults.ts"
+
+/** Makes the edits. Throws when a place is not there exactly once: the fault has to be written anew for this chapter. */
+export function plant(text: string, edits: readonly (readonly Edit[])[]): string {
+  return edits.reduce((sofar, forms) => {
+    const form = forms.find(([from]) => sofar.split(from).length === 2)
+    if (form === undefined)
+      throw new Error(`the place of a planted fault is not there, or not once: ${forms[0]?.[0].trim()}`)
+    return sofar.replace(form[0], () => form[1])
+  }, text)
+}
+
+let planted = 0
+
+/** Loads a text as a module, from a folder in which it finds the packages of the course. Types are stripped and not checked. */
+export async function loadProgram<Core>(text: string): Promise<Core> {
+  const folder = path.join(
+    ROOT,
+    "node_modules",
+    ".cache",
+    "learn-pi-agent",
+    `${process.pid}-${Date.now().toString(36)}`,
+  )
+  fs.mkdirSync(folder, { recursive: true })
+  const file = path.join(folder, `planted-${++planted}.mjs`)
+  const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
+  fs.writeFileSync(file, ts.transpileModule(text, { compilerOptions: options }).outputText)
+  try {
+    return (await import(/* @vite-ignore */ pathToFileURL(file).href)) as Core
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true })
+  }
+}
