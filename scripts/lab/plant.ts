@@ -16,23 +16,29 @@ export function plant(text: string, edits: readonly (readonly Edit[])[]): string
   }, text)
 }
 
-let planted = 0
+const loaded = new Map<string, Promise<unknown>>()
 
 /** Loads a text as a module, from a folder in which it finds the packages of the course. Types are stripped and not checked. */
-export async function loadProgram<Core>(text: string): Promise<Core> {
+export function loadProgram<Core>(text: string): Promise<Core> {
+  const known = loaded.get(text) ?? load(text, loaded.size)
+  loaded.set(text, known)
+  return known as Promise<Core>
+}
+
+async function load(text: string, number: number): Promise<unknown> {
   const folder = path.join(
     ROOT,
     "node_modules",
     ".cache",
     "learn-pi-agent",
-    `${process.pid}-${Date.now().toString(36)}`,
+    `${process.pid}-${Date.now().toString(36)}-${number}`,
   )
   fs.mkdirSync(folder, { recursive: true })
-  const file = path.join(folder, `planted-${++planted}.mjs`)
+  const file = path.join(folder, "planted.mjs")
   const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
   fs.writeFileSync(file, ts.transpileModule(text, { compilerOptions: options }).outputText)
   try {
-    return (await import(/* @vite-ignore */ pathToFileURL(file).href)) as Core
+    return await import(/* @vite-ignore */ pathToFileURL(file).href)
   } finally {
     fs.rmSync(folder, { recursive: true, force: true })
   }

@@ -1,0 +1,217 @@
+/**
+ * The fault lab: break an invariant, see how far from the cause the damage shows, install the guard, and see it fail at the first deviation.
+ *
+ *   npm run lab                      lists the experiments
+ *   npm run lab -- i4                runs one
+ *   npm run lab -- i4 --runs 20 --seed 3 --chapter s04
+ *   npm run lab -- i4 --json         for programs; --save FOLDER keeps the transcripts
+ *
+ * Exit code 0: the experiment ran; 2: it could not.
+ */
+import fs from "node:fs"
+import path from "node:path"
+import { parseArgs } from "node:util"
+import chalk from "chalk"
+import { InputError, runCommand } from "./command.ts"
+import { type Bench, EXPERIMENTS, type Experiment } from "./lab/experiments.ts"
+import { loadProgram, plant } from "./lab/plant.ts"
+import { type Core, distance, firstDeviation, type Line, randomFrom, type Transcript } from "./lab/session.ts"
+import { CHAPTERS, type Chapter, findChapter } from "./manifest.ts"
+import { chapterFile, readSource } from "./surface.ts"
+
+const USAGE =
+  "usage: npm run lab -- [EXPERIMENT] [--runs N] [--seed N] [--chapter sNN] [--json] [--save FOLDER] [--width N]"
+
+/** One run, compared with the baseline. */
+export type Run = {
+  seed: number
+  transcript: Transcript
+  /** Index of the first line that differs from the baseline; -1 when none does. */
+  deviation: number
+  /** From the deviation to where it could be noticed. */
+  distance?: { messages: number; requests: number }
+}
+
+/** What an experiment found. */
+export type LabReport = {
+  experiment: string
+  invariant: string
+  chapter: string
+  seed: number
+  baseline: Transcript
+  runs: Run[]
+  guarded: Run
+}
+
+async function programFor(chapter: Chapter, experiment: Experiment, variant: Bench["variant"]): Promise<Core> {
+  const text = readSource(chapterFile(chapter))
+  const edits =
+    variant === "fault"
+      ? experiment.fault
+      : variant === "guarded" && experiment.guarded !== "unplanted"
+        ? experiment.guarded
+        : []
+  return loadProgram<Core>(plant(text, edits))
+}
+
+function compare(baseline: Transcript, transcript: Transcript, seed: number): Run {
+  const deviation = firstDeviation(baseline, transcript)
+  const { visible } = transcript
+  if (deviation < 0 || visible === undefined) return { seed, transcript, deviation }
+  return { seed, transcript, deviation, distance: distance(transcript, deviation, visible.line) }
+}
+
+/** Runs an experiment: the baseline once, the fault with `runs` seeds from `seed` on, and the guard with the first seed that shows something. */
+export async function runExperiment(
+  experiment: Experiment,
+  chapter: Chapter,
+  seed: number,
+  runs: number,
+  progress: (done: number) => void = () => {},
+): Promise<LabReport> {
+  if (chapter.id < experiment.first)
+    throw new InputError(`${experiment.id} can be run from ${experiment.first} on, not on ${chapter.id}`)
+  const play = async (core: Core, variant: Bench["variant"], from: number): Promise<Transcript> => {
+    return experiment.play({ program: { id: chapter.id, core }, random: randomFrom(from), variant })
+  }
+  const baseline = await play(await programFor(chapter, experiment, "baseline"), "baseline", seed)
+  const damaged = await programFor(chapter, experiment, "fault")
+  const found: Run[] = []
+  for (let index = 0; index < runs; index++) {
+    found.push(compare(baseline, await play(damaged, "fault", seed + index), seed + index))
+    progress(index + 1)
+  }
+  const shown = found.find((run) => run.deviation >= 0)?.seed ?? seed
+  const guarded = compare(
+    baseline,
+    await play(await programFor(chapter, experiment, "guarded"), "guarded", shown),
+    shown,
+  )
+  return {
+    experiment: experiment.id,
+    invariant: experiment.invariant,
+    chapter: chapter.id,
+    seed,
+    baseline,
+    runs: found,
+    guarded,
+  }
+}
+
+function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`
+}
+
+function showSideBySide(baseline: Transcript, run: Run, width: number): string {
+  const half = Math.max(30, Math.floor((width - 8) / 2))
+  const cell = (line: Line | undefined): string => {
+    const text = line === undefined ? "" : `${line.kind === "request" ? "→ " : "  "}${line.text}`
+    return text.length > half ? `${text.slice(0, half - 1)}…` : text.padEnd(half)
+  }
+  const length = Math.max(baseline.lines.length, run.transcript.lines.length)
+  const rows = Array.from({ length }, (_, index) => {
+    const mark = index === run.deviation ? "▶" : index === run.transcript.visible?.line ? "✗" : " "
+    const differs = baseline.lines[index]?.text !== run.transcript.lines[index]?.text
+    const right = cell(run.transcript.lines[index])
+    return `${String(index).padStart(3)} ${cell(baseline.lines[index])} ${mark}${differs ? chalk.yellow(right) : right}`.trimEnd()
+  })
+  return [chalk.bold(`    ${"as it is".padEnd(half)}  with the fault, seed ${run.seed}`), ...rows].join("\n")
+}
+
+function showRun(run: Run): string {
+  const { visible } = run.transcript
+  if (run.deviation < 0) return "no deviation"
+  const where = `first deviation at line ${run.deviation}`
+  if (visible === undefined || run.distance === undefined) return `${where}, and nobody noticed`
+  const far = `${plural(run.distance.messages, "message")} and ${plural(run.distance.requests, "request")} later`
+  return `${where}; ${visible.line === run.deviation ? "visible right there" : `visible at line ${visible.line}, ${far}`}: ${visible.what}`
+}
+
+function showReport(experiment: Experiment, report: LabReport, width: number): string {
+  const { baseline, runs, guarded } = report
+  const shown = runs.find((run) => run.deviation >= 0) ?? (runs[0] as Run)
+  const kinds = new Set(runs.map((run) => JSON.stringify(run.transcript.lines))).size
+  const deviating = runs.filter((run) => run.deviation >= 0).length
+  const noticed = runs.filter((run) => run.transcript.visible !== undefined).length
+  return [
+    `${chalk.bold(`${experiment.id}  ${experiment.title}`)}  (${experiment.invariant}, on ${report.chapter})`,
+    "",
+    showSideBySide(baseline, shown, width),
+    "",
+    `▶ ${showRun(shown)}`,
+    `${plural(runs.length, "run")}: ${plural(kinds, "different transcript")}, ${deviating} deviated, ${noticed} could be noticed`,
+    "",
+    `${chalk.bold("With the guard")} (${experiment.guard}), seed ${guarded.seed}:`,
+    guarded.deviation < 0 ? "  the transcript is the baseline: the fault cannot happen" : `  ${showRun(guarded)}`,
+    "",
+    `${chalk.bold("Question")}  ${experiment.question}`,
+    `  ${chalk.cyan(experiment.next)}`,
+  ].join("\n")
+}
+
+function listExperiments(): string {
+  const rows = EXPERIMENTS.map(
+    ({ id, invariant, title, first }) => `  ${id.padEnd(8)} ${invariant.padEnd(8)} from ${first}  ${title}`,
+  )
+  return [chalk.bold("Experiments"), ...rows, "", "Run one: npm run lab -- i4"].join("\n")
+}
+
+function save(folder: string, report: LabReport): string[] {
+  fs.mkdirSync(folder, { recursive: true })
+  const write = (name: string, transcript: Transcript): string => {
+    const file = path.join(folder, name)
+    fs.writeFileSync(file, `${transcript.lines.map(({ text }) => text).join("\n")}\n`)
+    return file
+  }
+  return [
+    write(`${report.experiment}-baseline.txt`, report.baseline),
+    ...report.runs.map((run) => write(`${report.experiment}-fault-${run.seed}.txt`, run.transcript)),
+    write(`${report.experiment}-guarded-${report.guarded.seed}.txt`, report.guarded.transcript),
+  ]
+}
+
+function readNumber(name: string, given: string | undefined, fallback: number, least: number): number {
+  const value = given === undefined ? fallback : Number(given)
+  if (Number.isInteger(value) && value >= least) return value
+  throw new InputError(`--${name} expects a whole number from ${least} on, got "${given}"`)
+}
+
+if (process.argv[1] !== undefined && /^lab(\.ts)?$/.test(path.basename(process.argv[1]))) {
+  await runCommand(USAGE, async (args) => {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        runs: { type: "string" },
+        seed: { type: "string" },
+        chapter: { type: "string" },
+        width: { type: "string" },
+        save: { type: "string" },
+        json: { type: "boolean", default: false },
+      },
+    })
+    const [name, ...more] = positionals
+    if (more.length > 0) throw new InputError(`expected one experiment, got "${positionals.join(" ")}"`)
+    if (name === undefined) {
+      console.log(listExperiments())
+      return 0
+    }
+    const experiment = EXPERIMENTS.find(({ id }) => id === name)
+    if (experiment === undefined)
+      throw new InputError(
+        `unknown experiment "${name}": expected one of ${EXPERIMENTS.map(({ id }) => id).join(", ")}`,
+      )
+    const chapter = values.chapter === undefined ? (CHAPTERS.at(-1) as Chapter) : findChapter(values.chapter)
+    const runs = readNumber("runs", values.runs, 5, 1)
+    const seed = readNumber("seed", values.seed, 1, 0)
+    const width = readNumber("width", values.width, process.stdout.columns ?? 120, 40)
+    const slow = runs > 100 && process.stderr.isTTY
+    const report = await runExperiment(experiment, chapter, seed, runs, (done) => {
+      if (slow && done % 50 === 0) process.stderr.write(`\r${done} of ${runs} runs`)
+    })
+    if (slow) process.stderr.write("\r\n")
+    console.log(values.json ? JSON.stringify(report, null, 2) : showReport(experiment, report, width))
+    if (values.save !== undefined) for (const file of save(values.save, report)) console.error(`saved ${file}`)
+    return 0
+  })
+}

@@ -1,0 +1,117 @@
+import { describe, expect, test } from "vitest"
+import { EXPERIMENTS } from "../../scripts/lab/experiments.ts"
+import { type LabReport, runExperiment } from "../../scripts/lab.ts"
+import { findChapter } from "../../scripts/manifest.ts"
+import { driversFrom } from "../support/ladder.ts"
+
+/** Where each fault does its damage: the line of the transcript with the fault, what stands there instead, and how far away it shows. */
+const DEVIATIONS: Record<
+  string,
+  { line: RegExp; instead: RegExp; visible: RegExp; far: { messages: number; requests: number } }
+> = {
+  i4: {
+    line: /^result [bc]: /,
+    instead: /^result a: /,
+    visible: /the answer is wrong/,
+    far: { messages: 5, requests: 2 },
+  },
+  i2: {
+    line: /^(result \d+_\d|request)/,
+    instead: /^result \d+_\d/,
+    visible: /400 invalid_request/,
+    far: { messages: 0, requests: 1 },
+  },
+  "i2-log": {
+    line: /^request 2, 3 messages/,
+    instead: /^result b: error: missing.txt/,
+    visible: /400 invalid_request/,
+    far: { messages: 0, requests: 0 },
+  },
+  i3: {
+    line: /^result w: wrote 7 characters/,
+    instead: /^result w: error: not run/,
+    visible: /seven characters/,
+    far: { messages: 3, requests: 1 },
+  },
+  i5: {
+    line: /^request 2, 3 messages/,
+    instead: /^request 2, 3 messages/,
+    visible: /has forgotten/,
+    far: { messages: 5, requests: 2 },
+  },
+  "i5-cut": {
+    line: /^result a/,
+    instead: /^user: Thank you/,
+    visible: /400 invalid_request/,
+    far: { messages: 5, requests: 1 },
+  },
+  i1: {
+    line: /^assistant \[error\]/,
+    instead: /^assistant: Answer 3/,
+    visible: /every answer of the other service/,
+    far: { messages: 2, requests: 1 },
+  },
+  i6: {
+    line: /key-123/,
+    instead: /^assistant: Hello\.$/,
+    visible: /has read a key/,
+    far: { messages: 0, requests: 0 },
+  },
+}
+
+describe.each(EXPERIMENTS.map((experiment) => [experiment.id, experiment] as const))(
+  "experiment %s",
+  (id, experiment) => {
+    test.each(driversFrom(experiment.first).map((chapter) => chapter.id))(
+      "on %s: comes again from its seed, deviates where the fault is, and is stopped by the guard",
+      async (name) => {
+        const chapter = findChapter(name)
+        const run = (): Promise<LabReport> => runExperiment(experiment, chapter, 1, 4)
+        const report = await run()
+        expect(await run()).toEqual(report)
+        const expected = DEVIATIONS[id]
+        const shown = report.runs.find((item) => item.deviation >= 0)
+        expect(shown).toBeDefined()
+        if (shown === undefined || expected === undefined) return
+        expect(shown.transcript.lines[shown.deviation]?.text).toMatch(expected.line)
+        expect(report.baseline.lines[shown.deviation]?.text).toMatch(expected.instead)
+        expect(shown.transcript.lines.slice(0, shown.deviation)).toEqual(
+          report.baseline.lines.slice(0, shown.deviation),
+        )
+        const noticed = report.runs.find((item) => item.transcript.visible !== undefined)
+        expect(noticed?.transcript.visible?.what).toMatch(expected.visible)
+        if (id !== "i2" && id !== "i4") expect(shown.distance).toEqual(expected.far)
+        if (experiment.guarded === "unplanted") expect(report.guarded.deviation).toBe(-1)
+        else {
+          expect(report.guarded.transcript.visible?.what).toMatch(
+            /^the guard says "messages\[\d+\]: (missing|misplaced|orphan) result "\w+"/,
+          )
+          expect(report.guarded.distance?.requests).toBe(0)
+        }
+        expect(report.baseline.visible).toBeUndefined()
+      },
+    )
+
+    test("ends with a question and a command that answers it", () => {
+      expect(experiment.question).toMatch(/\?/)
+      expect(experiment.next).toMatch(/^npm run (lab|check)\b/)
+    })
+  },
+)
+
+test("other seeds give other runs, and the guard names the call that was lost", async () => {
+  const experiment = EXPERIMENTS.find(({ id }) => id === "i2")
+  if (experiment === undefined) throw new Error("there is no experiment i2")
+  const report = await runExperiment(experiment, findChapter("s12"), 1, 20)
+  expect(new Set(report.runs.map(({ transcript }) => JSON.stringify(transcript.lines))).size).toBeGreaterThan(3)
+  const lost = report.baseline.lines[report.guarded.deviation]?.text.match(/^result (\w+):/)?.[1]
+  expect(report.guarded.transcript.visible?.what).toContain(`missing result "${lost}"`)
+})
+
+test("an experiment that cannot be run on a chapter says from where on it can", async () => {
+  const experiment = EXPERIMENTS.find(({ id }) => id === "i6")
+  if (experiment === undefined) throw new Error("there is no experiment i6")
+  await expect(runExperiment(experiment, findChapter("s03"), 1, 1)).rejects.toThrow(
+    "i6 can be run from s08 on, not on s03",
+  )
+})
