@@ -1,30 +1,47 @@
 /**
- * Keeps the parts of documents that are made from data: tables and the dictionary.
+ * Keeps the parts of documents that are made from data, from the code and from real runs.
  *
  *   npm run docs            says which documents are out of date; exit code 1 when one is
  *   npm run docs -- --write brings them up to date
+ *   npm run docs -- s04     only those whose path contains a word
  *
- * A part stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
+ * There are three kinds of such parts. A table stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. A block of code stands behind
+ * `<!-- code: NAME -->`, which names declarations or members of the chapter, or with `s03:NAME` those of another. A block of output stands behind
+ * `<!-- output: COMMAND -->`.
  */
+import { execFile } from "node:child_process"
 import fs from "node:fs"
 import path from "node:path"
 import { parseArgs } from "node:util"
 import { InputError, runCommand } from "./command.ts"
+import { compareSurfaces } from "./compare.ts"
 import { readChapters } from "./constitution.ts"
-import { CHAPTERS, INVARIANTS } from "./manifest.ts"
+import { CHAPTERS, type Chapter, INVARIANTS } from "./manifest.ts"
 import { RULES } from "./rules/index.ts"
 import { type Declaration, ROOT, type Surface } from "./surface.ts"
 
 /** The languages of the documents. */
 export type Language = "zh" | "en"
 
-/** The documents that have such parts, by language. */
-export const DOCUMENTS: readonly { file: string; language: Language }[] = [
+/** A document with parts that are made. */
+export type Document = {
+  file: string
+  language: Language
+  /** The chapter that it belongs to, if any. */
+  chapter?: Chapter
+}
+
+/** All documents with such parts. */
+export const DOCUMENTS: readonly Document[] = [
   { file: "EVOLUTION.md", language: "zh" },
   { file: "EVOLUTION.en.md", language: "en" },
+  ...CHAPTERS.flatMap((chapter): Document[] => [
+    { file: `${chapter.folder}/README.md`, language: "zh", chapter },
+    { file: `${chapter.folder}/README.en.md`, language: "en", chapter },
+  ]),
 ]
 
-type Maker = (language: Language, surfaces: readonly Surface[]) => string
+type Maker = (document: Document, surfaces: readonly Surface[]) => string
 
 function table(head: string[], rows: string[][]): string {
   const line = (cells: string[]): string =>
@@ -42,7 +59,7 @@ const LIFTED = {
 }
 
 const MAKERS: Record<string, Maker> = {
-  rules: (language) =>
+  rules: ({ language }) =>
     table(
       language === "zh"
         ? ["规则", "要求", "例外", "规则文件", "正反例"]
@@ -60,7 +77,7 @@ const MAKERS: Record<string, Maker> = {
         ]
       }),
     ),
-  chapters: (language) =>
+  chapters: ({ language }) =>
     table(
       language === "zh" ? ["章", "新增", "接入点", "升级"] : ["Chapter", "Adds", "Welds", "Upgrades"],
       CHAPTERS.map((chapter) => {
@@ -77,7 +94,7 @@ const MAKERS: Record<string, Maker> = {
         ]
       }),
     ),
-  upgrades: (language) =>
+  upgrades: ({ language }) =>
     table(
       language === "zh" ? ["章", "之前", "之后", "理由"] : ["Chapter", "Before", "After", "Why"],
       CHAPTERS.flatMap((chapter) =>
@@ -89,12 +106,53 @@ const MAKERS: Record<string, Maker> = {
         ]),
       ),
     ),
-  invariants: (language) =>
+  invariants: ({ language }) =>
     table(
       language === "zh" ? ["编号", "不变量", "从哪一章起"] : ["Id", "Invariant", "From"],
       INVARIANTS.map(({ id, first, sentence, sentenceZh }) => [id, language === "zh" ? sentenceZh : sentence, first]),
     ),
-  dictionary: (_language, surfaces) => `\`\`\`ts\n${dictionary(surfaces)}\n\`\`\``,
+  dictionary: (_document, surfaces) => `\`\`\`ts\n${dictionary(surfaces)}\n\`\`\``,
+  changes: ({ language, chapter }, surfaces) => changes(language, chapter, surfaces),
+}
+
+/** What a chapter changes against the one before: what is new, what has grown, where it is welded in, what is upgraded. */
+function changes(language: Language, chapter: Chapter | undefined, surfaces: readonly Surface[]): string {
+  if (chapter === undefined) throw new InputError("the table of changes belongs into a chapter's README")
+  const zh = language === "zh"
+  const index = CHAPTERS.indexOf(chapter)
+  const [old, next] = [surfaces[index - 1], surfaces[index] as Surface]
+  const grown = old === undefined ? [] : compareSurfaces(old, next).filter(({ kind }) => kind === "grown")
+  const added = (name: string): string => {
+    const before = old?.core.find((declaration) => declaration.name === name)?.text.split("\n") ?? []
+    const lines = next.core.find((declaration) => declaration.name === name)?.text.split("\n") ?? []
+    const fresh = lines.filter((line) => !before.includes(line) && !/^\s*(\/\*\*|\*|\/\/)/.test(line))
+    const fields = fresh
+      .filter((line) => /^ {2}[|\w]/.test(line) || /^ {6}\w/.test(line))
+      .map((line) => line.trim().replace(/ \{$/, ""))
+    return fields.map((line) => code(line.replace(/^\| /, ""))).join(" ")
+  }
+  const row = (kind: string, name: string, what: string): string[] => [kind, code(name), what]
+  const reasonOf = (entry: { reason: string; reasonZh: string }): string => (zh ? entry.reasonZh : entry.reason)
+  const comment = (name: string): string => {
+    const declaration = next.core.find((candidate) => candidate.name === name)
+    return zh
+      ? { type: "类型", interface: "接口", class: "类", function: "函数", constant: "常量" }[
+          declaration?.kind ?? "type"
+        ]
+      : (declaration?.kind ?? "type")
+  }
+  return table(zh ? ["变化", "名字", "内容"] : ["Change", "Name", "What"], [
+    ...chapter.upgrades.map((upgrade) =>
+      row(
+        zh ? "升级" : "upgraded",
+        upgrade.name,
+        `${code(upgrade.from)} → ${code(upgrade.to)}${zh ? "：" : ": "}${reasonOf(upgrade)}`,
+      ),
+    ),
+    ...chapter.welds.map((weld) => row(zh ? "接入" : "welded", weld.name, reasonOf(weld))),
+    ...grown.map(({ name }) => row(zh ? "增长" : "grown", name, added(name))),
+    ...chapter.parts.map((name) => row(zh ? "新增" : "new", name, comment(name))),
+  ])
 }
 
 /** The types of the last chapter, each line marked with the chapter that brought it, where that is not the chapter of the type itself. */
@@ -134,41 +192,119 @@ function linesOf(declaration: Declaration | undefined): string[] {
   return [lines[0] ?? "", ...signatures, "}"]
 }
 
-/** A document with all its parts made anew. Throws an `InputError` for a part that nobody makes or that does not end. */
-export function renderDocument(
-  text: string,
-  language: Language,
-  surfaces: readonly Surface[],
-  file = "the document",
-): string {
-  const begun = [...text.matchAll(/<!-- begin: (\w+) -->/g)].map((match) => match[1] ?? "")
-  return begun.reduce((sofar, name) => {
-    const make = MAKERS[name]
-    if (make === undefined)
-      throw new InputError(`${file} asks for "${name}", expected one of ${Object.keys(MAKERS).join(", ")}`)
-    const start = sofar.indexOf(`<!-- begin: ${name} -->`)
-    const end = sofar.indexOf(`<!-- end: ${name} -->`, start)
-    if (end < 0) throw new InputError(`${file}: the part "${name}" has no end`)
-    return `${sofar.slice(0, start)}<!-- begin: ${name} -->\n${make(language, surfaces)}\n${sofar.slice(end)}`
-  }, text)
+/** The text of a declaration, or of a member of a class, as it stands in the chapter, without its comment. */
+function excerpt(name: string, { chapter, file }: Document, surfaces: readonly Surface[]): string {
+  const [, id, symbol = ""] = /^(?:(s\d\d):)?(.+)$/.exec(name.trim()) ?? []
+  const surface = surfaces.find((candidate) => candidate.chapter.id === (id ?? chapter?.id))
+  const [owner, member] = symbol.split(".")
+  const declaration = surface?.core.find((candidate) => candidate.name === owner)
+  if (declaration === undefined || surface === undefined)
+    throw new InputError(`${file} quotes "${name}", which ${id ?? chapter?.id ?? "no chapter"} does not declare`)
+  if (member === undefined) return surface.lines.slice(declaration.line - 1, declaration.end).join("\n")
+  const part = declaration.members.find((candidate) => candidate.name === member)
+  if (part === undefined) throw new InputError(`${file} quotes "${name}", and ${owner} has no such member`)
+  return surface.lines.slice(part.line - 1, part.end).join("\n")
 }
 
-/** The documents whose parts are not what the data says, with the text that they should have. */
-export function findStale(root: string = ROOT): { file: string; text: string }[] {
-  const surfaces = readChapters(CHAPTERS)
-  return DOCUMENTS.flatMap(({ file, language }) => {
-    const place = path.join(root, file)
-    if (!fs.existsSync(place)) throw new InputError(`${file} does not exist`)
-    const before = fs.readFileSync(place, "utf8")
-    const text = renderDocument(before, language, surfaces, file)
-    return text === before ? [] : [{ file, text }]
+/** The words of a command line; quotes hold words together. */
+function wordsOf(command: string): string[] {
+  return [...command.matchAll(/"([^"]*)"|(\S+)/g)].map((match) => match[1] ?? match[2] ?? "")
+}
+
+/** What a command of a document prints. It must be one that this repository offers, and is run without a shell. */
+export async function runDocumented(command: string, root: string = ROOT): Promise<string> {
+  const words = wordsOf(command)
+  const { scripts } = JSON.parse(fs.readFileSync(path.join(root, "package.json"), "utf8")) as {
+    scripts: Record<string, string>
+  }
+  const args = (): string[] | undefined => {
+    if (words[0] === "npx" && words[1] === "tsx") return ["--import", "tsx", ...words.slice(2)]
+    if (words[0] !== "npm" || words[1] !== "run") return undefined
+    const script = wordsOf(scripts[words[2] ?? ""] ?? "")
+    return script[0] === "node" ? [...script.slice(1), ...words.slice(words[3] === "--" ? 4 : 3)] : undefined
+  }
+  const found = args()
+  if (found === undefined)
+    throw new InputError(`cannot run "${command}": expected npx tsx FILE, or npm run with a script of this repository`)
+  return new Promise((resolve) => {
+    const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined, COLUMNS: undefined }
+    execFile(process.execPath, found, { cwd: root, env, encoding: "utf8" }, (_error, stdout, stderr) =>
+      resolve(`${stdout}${stderr}`.trimEnd()),
+    )
   })
 }
 
+const outputs = new Map<string, Promise<string>>()
+
+function outputOf(command: string): Promise<string> {
+  const known = outputs.get(command) ?? runDocumented(command)
+  outputs.set(command, known)
+  return known
+}
+
+/** Replaces the block behind a mark. The block must be there, so that nothing is ever put in a wrong place. */
+function replaceBlock(text: string, mark: string, language: string, body: string, file: string): string {
+  const start = text.indexOf(mark)
+  const open = `${mark}\n\`\`\`${language}\n`
+  const end = text.indexOf("\n```", start + open.length - 1)
+  if (!text.startsWith(open, start) || end < 0)
+    throw new InputError(`${file}: behind ${mark} a block that starts with \`\`\`${language} is expected`)
+  return `${text.slice(0, start)}${open}${body}${text.slice(end)}`
+}
+
+/** A document with all its parts made anew. Throws an `InputError` for a part that nobody can make. */
+export async function renderDocument(text: string, document: Document, surfaces: readonly Surface[]): Promise<string> {
+  const { file } = document
+  let out = text
+  for (const [, name = ""] of text.matchAll(/<!-- begin: (\w+) -->/g)) {
+    const make = MAKERS[name]
+    if (make === undefined)
+      throw new InputError(`${file} asks for "${name}", expected one of ${Object.keys(MAKERS).join(", ")}`)
+    const start = out.indexOf(`<!-- begin: ${name} -->`)
+    const end = out.indexOf(`<!-- end: ${name} -->`, start)
+    if (end < 0) throw new InputError(`${file}: the part "${name}" has no end`)
+    out = `${out.slice(0, start)}<!-- begin: ${name} -->\n${make(document, surfaces)}\n${out.slice(end)}`
+  }
+  for (const [mark, names = ""] of text.matchAll(/<!-- code: (.+?) -->/g)) {
+    const body = names
+      .split(",")
+      .map((name) => excerpt(name, document, surfaces))
+      .join("\n\n")
+    out = replaceBlock(out, mark, "ts", body, file)
+  }
+  for (const [mark, command = ""] of text.matchAll(/<!-- output: (.+?) -->/g)) {
+    out = replaceBlock(out, mark, "text", await outputOf(command), file)
+  }
+  return out
+}
+
+/** The documents whose parts are not what data, code and runs say, with the text that they should have. */
+export async function findStale(
+  words: readonly string[] = [],
+  root: string = ROOT,
+): Promise<{ file: string; text: string }[]> {
+  const surfaces = readChapters(CHAPTERS)
+  const stale: { file: string; text: string }[] = []
+  for (const document of DOCUMENTS.filter(
+    ({ file }) => words.length === 0 || words.some((word) => file.includes(word)),
+  )) {
+    const place = path.join(root, document.file)
+    if (!fs.existsSync(place)) continue
+    const before = fs.readFileSync(place, "utf8")
+    const text = await renderDocument(before, document, surfaces)
+    if (text !== before) stale.push({ file: document.file, text })
+  }
+  return stale
+}
+
 if (process.argv[1] !== undefined && path.basename(process.argv[1]) === "docs.ts") {
-  await runCommand("usage: npm run docs -- [--write]", (args) => {
-    const { values } = parseArgs({ args, options: { write: { type: "boolean", default: false } } })
-    const stale = findStale()
+  await runCommand("usage: npm run docs -- [WORD ...] [--write]", async (args) => {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { write: { type: "boolean", default: false } },
+    })
+    const stale = await findStale(positionals)
     for (const { file, text } of stale) {
       if (values.write) fs.writeFileSync(path.join(ROOT, file), text)
       console.log(`${file} ${values.write ? "brought up to date" : "is out of date: npm run docs -- --write"}`)
