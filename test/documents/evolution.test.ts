@@ -37,7 +37,8 @@ describe("EVOLUTION", () => {
 
   test.each(DOCUMENTS.filter(({ chapter }) => chapter === undefined))(
     "$file is made from data where it can be: a changed cell or type is noticed",
-    ({ file, language }) => {
+    async (document) => {
+      const { file } = document
       const surfaces = readChapters(CHAPTERS)
       const text = read(file)
       const damages = [
@@ -57,11 +58,17 @@ describe("EVOLUTION", () => {
 
   test("an unknown or unfinished part is an error that names it", async () => {
     const page = { file: "page.md", language: "en" } as const
-    await expect(renderDocument("<!-- begin: weather -->", page, [])).rejects.toThrow('page.md asks for "weather", expected one of')
-    await expect(renderDocument("<!-- begin: rules -->", page, [])).rejects.toThrow('page.md: the part "rules" has no end')
+    await expect(renderDocument("<!-- begin: weather -->", page, [])).rejects.toThrow(
+      'page.md asks for "weather", expected one of',
+    )
+    await expect(renderDocument("<!-- begin: rules -->", page, [])).rejects.toThrow(
+      'page.md: the part "rules" has no end',
+    )
     await expect(renderDocument("<!-- code: nothing -->", page, [])).rejects.toThrow('page.md quotes "nothing"')
     await expect(renderDocument("<!-- output: rm -rf x -->", page, [])).rejects.toThrow('cannot run "rm -rf x"')
-    await expect(renderDocument("<!-- output: npx tsx s01_state/code.ts -->\n", page, [])).rejects.toThrow("a block that starts with ```text is expected")
+    await expect(renderDocument("<!-- output: npx tsx s01_state/code.ts -->\n", page, [])).rejects.toThrow(
+      "a block that starts with ```text is expected",
+    )
   })
 
   test.each(["EVOLUTION.md", "EVOLUTION.en.md"])("%s speaks of every article, rule and invariant", (file) => {
