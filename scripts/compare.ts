@@ -1,4 +1,5 @@
 /** What changed from one chapter to another, declaration by declaration. It says what is; whether it may be is for the rules. */
+import ts from "typescript"
 import { type Declaration, type Member, type Surface, withoutStyle } from "./surface.ts"
 
 /** A place in a chapter. Lines count from 1. */
@@ -51,10 +52,10 @@ export function compareSurfaces(old: Surface, next: Surface): Change[] {
       return [{ kind: "gone", name: declaration.name, symbol: declaration.name, old: before, from: declaration.text }]
     const found = compareDeclarations(declaration, twin, old, next)
     const place = { name: declaration.name, symbol: declaration.name, old: before, next: spotOf(next, twin) }
-    if (moved.has(declaration.name)) found.unshift({ kind: "moved", ...place })
-    else if (!sameGap(old, declaration, next, twin))
-      found.unshift({ kind: "reformatted", ...place, old: { ...before, end: before.line } })
-    return found
+    if (moved.has(declaration.name)) return [{ kind: "moved", ...place }, ...found]
+    const [oldGap, nextGap] = [readGap(old, declaration), readGap(next, twin)]
+    if (oldGap.behind !== nextGap.behind || oldGap.text === nextGap.text) return found
+    return [{ kind: "reformatted", ...place, old: oldGap.spot, next: nextGap.spot }, ...found]
   })
   const names = new Set(old.core.map((declaration) => declaration.name))
   const added = next.core.filter((declaration) => !names.has(declaration.name))
@@ -72,17 +73,19 @@ export function compareSurfaces(old: Surface, next: Surface): Change[] {
   ]
 }
 
-function spotOf(surface: Surface, { start, end }: { start: number; end: number }): Spot {
-  return { file: surface.file, line: start, end }
+/** Where the code of a declaration or of a member stands; its comment is left out. */
+function spotOf(surface: Surface, { line, end }: Declaration | Member): Spot {
+  return { file: surface.file, line, end }
 }
 
-function memberSpot(surface: Surface, { line, end }: Member): Spot {
-  return { file: surface.file, line, end }
+/** The same, with the comment. */
+function wholeSpot(surface: Surface, { start, end }: Declaration | Member): Spot {
+  return { file: surface.file, line: start, end }
 }
 
 /** The old declarations that have to be taken out so that the rest stands in the old order. */
 function findMoved(old: Surface, next: Surface): Set<string> {
-  const positions = new Map(next.core.map((declaration, index) => [declaration.name, index]))
+  const positions = new Map(next.core.map((declaration, index) => [declaration.name, index] as const).reverse())
   const names = old.core.map((declaration) => declaration.name).filter((name) => positions.has(name))
   const best: string[][] = []
   for (const [index, name] of names.entries()) {
@@ -95,21 +98,16 @@ function findMoved(old: Surface, next: Surface): Set<string> {
   return new Set(names.filter((name) => !longest.has(name)))
 }
 
-/** Whether what stands between a declaration and the one before it (blank lines, banners) is as it was. */
-function sameGap(old: Surface, declaration: Declaration, next: Surface, twin: Declaration): boolean {
-  const gap = (surface: Surface, item: Declaration): [string, string] => {
-    const previous = surface.core[surface.core.indexOf(item) - 1]
-    return [
-      previous?.name ?? "",
-      surface.lines
-        .slice(previous?.end ?? item.start - 1, item.start - 1)
-        .concat("")
-        .join("\n"),
-    ]
-  }
-  const [oldName, oldText] = gap(old, declaration)
-  const [nextName, nextText] = gap(next, twin)
-  return oldName !== nextName || oldText === nextText
+/** What stands between a declaration and the one before it, or the imports: blank lines and banners. */
+function readGap(surface: Surface, declaration: Declaration): { behind: string; text: string; spot: Spot } {
+  const previous = surface.core[surface.core.indexOf(declaration) - 1]
+  const imports = surface.imports.map((node) => surface.source.getLineAndCharacterOfPosition(node.end).line + 1)
+  const last = previous?.end ?? imports.filter((line) => line < declaration.start).at(-1) ?? 0
+  const text = surface.lines
+    .slice(last, declaration.start - 1)
+    .concat("")
+    .join("\n")
+  return { behind: previous?.name ?? "", text, spot: { file: surface.file, line: last + 1, end: declaration.line } }
 }
 
 /** The changes inside a declaration that both chapters have. */
@@ -124,18 +122,45 @@ function compareDeclarations(old: Declaration, next: Declaration, before: Surfac
   }
   if (old.text === next.text) return [{ kind: "identical", ...place }]
   if (old.kind !== next.kind) return [{ kind: "kind", ...place }]
-  const style: Change = { kind: "reformatted", ...place }
+  const whole = { ...place, old: wholeSpot(before, old), next: wholeSpot(after, next) }
+  const style: Change = { kind: "reformatted", ...whole }
   if (old.kind === "function" || old.kind === "constant") {
-    if (withoutStyle(old.text) === withoutStyle(next.text)) return [style]
+    if (withoutStyle(old.node) === withoutStyle(next.node)) return [style]
     const appended = old.parameters.every((parameter, index) => parameter === next.parameters[index])
-    return [{ kind: "rewritten", ...place, appended, sameReturn: old.returns === next.returns }]
+    return [{ kind: "rewritten", ...whole, appended, sameReturn: returnsAlike(old, next) }]
   }
-  const changes =
-    old.kind === "type" ? compareUnions(old, next, before, after) : compareMembers(old, next, before, after)
-  const touched = new Set(changes.map((change) => change.symbol.slice(old.name.length + 1)))
-  if (!survives(linesWithout(old, touched), linesWithout(next, touched))) return [...changes, style]
+  const found = old.kind === "type" ? compareUnions(old, next, before, after) : compareMembers(old, next, before, after)
+  const changes = found.filter((change) => change.kind !== "reformatted")
+  if (headOf(old) !== headOf(next)) return [...changes, { kind: "rewritten", ...whole }]
+  const oldSpots = changes.flatMap((change) => change.old ?? [])
+  const nextSpots = changes.flatMap((change) => (change.to === undefined ? [] : (change.next ?? [])))
+  // What is gone takes blank lines along.
+  const filled = (line: string): boolean => changes.length === 0 || line.trim() !== ""
+  const kept = survives(linesWithout(old, oldSpots).filter(filled), linesWithout(next, nextSpots).filter(filled))
+  if (!kept || changes.length < found.length) return [...changes, style]
   if (changes.length > 0) return changes
   return [countMembers(next) > countMembers(old) ? { kind: "grown", ...place } : style]
+}
+
+/** Whether a function returns all that it did; it may return more. */
+function returnsAlike(old: Declaration, next: Declaration): boolean {
+  const members = ({ node }: Declaration): string[] => {
+    const type = ts.isFunctionDeclaration(node) ? node.type : undefined
+    const types = type !== undefined && ts.isUnionTypeNode(type) ? [...type.types] : type === undefined ? [] : [type]
+    return types.map(withoutStyle)
+  }
+  const known = members(next)
+  return members(old).every((member) => known.includes(member)) && (old.returns === "") === (next.returns === "")
+}
+
+/** What stands in front of the members: name, type parameters, what is extended or implemented. */
+function headOf({ node }: Declaration): string {
+  const end = ts.isTypeAliasDeclaration(node)
+    ? node.type.getStart()
+    : ts.isInterfaceDeclaration(node) || ts.isClassDeclaration(node)
+      ? node.members.pos
+      : node.end
+  return node.getSourceFile().text.slice(node.getStart(), end).replaceAll(/\s+/g, " ").trimEnd()
 }
 
 function countMembers(declaration: Declaration): number {
@@ -144,24 +169,32 @@ function countMembers(declaration: Declaration): number {
 
 function compareUnions(old: Declaration, next: Declaration, before: Surface, after: Surface): Change[] {
   return old.members.flatMap((member): Change[] => {
-    const twin = findTwin(member, next.members)
+    const twin = findTwin(member, old.members, next.members)
     const symbol = `${old.name}.${member.name}`
-    const place = { name: old.name, old: memberSpot(before, member), next: spotOf(after, next), from: member.text }
+    const place = { name: old.name, old: spotOf(before, member), next: spotOf(after, next), from: member.text }
     if (twin === undefined) return [{ kind: "union-member-gone", symbol, ...place }]
     if (member.fields.length > 0)
-      return compareFields(old.name, member.fields, twin.fields, before, after, memberSpot(after, twin))
-    if (member.text === twin.text) return []
-    return [{ kind: "field-changed", symbol, ...place, next: memberSpot(after, twin), to: twin.text }]
+      return compareFields(old.name, member.fields, twin.fields, before, after, spotOf(after, twin))
+    if (withoutStyle(member.node) === withoutStyle(twin.node)) return []
+    return [{ kind: "field-changed", symbol, ...place, next: spotOf(after, twin), to: twin.text }]
   })
 }
 
-/** The new form of a union member: the one with its tag, or, for a record that became a union, the one that has its fields. */
-function findTwin(member: Member, candidates: Member[]): Member | undefined {
-  const tagged = candidates.find((candidate) => candidate.name === member.name)
-  if (tagged !== undefined || member.name !== "") return tagged
+/** The new form of a union member: the one with its tag, or, for a record without one, the one that has its fields. */
+function findTwin(member: Member, siblings: Member[], candidates: Member[]): Member | undefined {
+  const named = candidates.find((candidate) => candidate.name === member.name)
+  if (named !== undefined || member.fields.length === 0) return named
+  if (siblings.length === 1 && candidates.length === 1) return candidates[0]
   const has = (candidate: Member): boolean =>
     member.fields.every((field) => candidate.fields.some((other) => other.text === field.text))
-  return candidates.find(has) ?? (candidates.length === 1 ? candidates[0] : undefined)
+  return candidates.find(has)
+}
+
+/** The member of the same name. Where several share it (overloads, getter and setter), the one with the same text or at the same place. */
+function findNamesake(member: Member, siblings: Member[], candidates: Member[]): Member | undefined {
+  const namesakes = candidates.filter((candidate) => candidate.name === member.name)
+  const place = siblings.filter((sibling) => sibling.name === member.name).indexOf(member)
+  return namesakes.find((candidate) => candidate.text === member.text) ?? namesakes[place]
 }
 
 function compareFields(
@@ -173,12 +206,12 @@ function compareFields(
   around: Spot,
 ): Change[] {
   return old.flatMap((field): Change[] => {
-    const twin = next.find((candidate) => candidate.name === field.name)
-    const place = { name, symbol: `${name}.${field.name}`, old: memberSpot(before, field), from: field.text }
+    const twin = findNamesake(field, old, next)
+    const place = { name, symbol: `${name}.${field.name}`, old: spotOf(before, field), from: field.text }
     if (twin === undefined) return [{ kind: "field-gone", ...place, next: around }]
-    return twin.text === field.text
-      ? []
-      : [{ kind: "field-changed", ...place, next: memberSpot(after, twin), to: twin.text }]
+    if (twin.text === field.text) return []
+    const kind = withoutStyle(twin.node) === withoutStyle(field.node) ? "reformatted" : "field-changed"
+    return [{ kind, ...place, next: spotOf(after, twin), to: twin.text }]
   })
 }
 
@@ -186,21 +219,21 @@ function compareMembers(old: Declaration, next: Declaration, before: Surface, af
   const around = spotOf(after, next)
   if (old.kind === "interface") return compareFields(old.name, old.members, next.members, before, after, around)
   return old.members.flatMap((member): Change[] => {
-    const twin = next.members.find((candidate) => candidate.name === member.name)
+    const twin = findNamesake(member, old.members, next.members)
     const place = {
       name: old.name,
       symbol: `${old.name}.${member.name}`,
-      old: memberSpot(before, member),
+      old: spotOf(before, member),
       from: member.text,
     }
     if (twin === undefined) return [{ kind: "class-member-gone", ...place, next: around }]
-    if (withoutStyle(twin.text) === withoutStyle(member.text)) return []
+    if (twin.text === member.text) return []
     const same = twin.signature === member.signature
     return [
       {
-        kind: "class-member-changed",
+        kind: withoutStyle(twin.node) === withoutStyle(member.node) ? "reformatted" : "class-member-changed",
         ...place,
-        next: memberSpot(after, twin),
+        next: spotOf(after, twin),
         to: twin.text,
         appended: same,
         sameReturn: same,
@@ -209,11 +242,11 @@ function compareMembers(old: Declaration, next: Declaration, before: Surface, af
   })
 }
 
-/** The lines of a declaration, without those of the members that are named. */
-function linesWithout(declaration: Declaration, names: Set<string>): string[] {
+/** The lines of a declaration, without those of the members that stand at these places, comments included. */
+function linesWithout(declaration: Declaration, spots: readonly Spot[]): string[] {
   const all = declaration.members.flatMap((member) => [member, ...member.fields])
-  const named = all.filter((member) => names.has(member.name))
-  const inside = (line: number): boolean => named.some((member) => line >= member.line && line <= member.end)
+  const named = all.filter((member) => spots.some((spot) => spot.line === member.line && spot.end === member.end))
+  const inside = (line: number): boolean => named.some((member) => line >= member.start && line <= member.end)
   return declaration.text.split("\n").filter((_line, index) => !inside(declaration.start + index))
 }
 

@@ -93,20 +93,15 @@ function isAlsoIn(others: readonly Finding[]): (finding: Finding) => boolean {
 function withoutConsequences(findings: Finding[], { next }: Step): Finding[] {
   const causes = findings.filter(({ rule }) => /^(R7|I1|U2|R1-ANY|R8-MOVED|R8-KIND|R8-EXPORT)/.test(rule))
   const covers = (finding: Finding): boolean => {
-    const name = finding.symbol.split(".")[0]
-    const declaration = next.core.find((candidate) => candidate.name === name)
-    return causes.some(
-      ({ next: spot, symbol }) =>
-        symbol === name ||
-        (spot !== undefined &&
-          declaration !== undefined &&
-          spot.line >= declaration.start &&
-          spot.line <= declaration.end),
-    )
+    const declaration = next.core.find((candidate) => candidate.name === finding.symbol)
+    const [start, end] = declaration
+      ? [declaration.start, declaration.end]
+      : [finding.next?.line ?? 0, finding.next?.end ?? 0]
+    return causes.some(({ next: spot }) => spot !== undefined && spot.line >= start && spot.line <= end)
   }
+  const place = ({ rule, symbol, next: spot }: Finding): string => `${rule} ${symbol} ${spot?.line}`
   const once = findings.filter(
-    (finding, index) =>
-      findings.findIndex((other) => other.rule === finding.rule && other.symbol === finding.symbol) === index,
+    (finding, index) => findings.findIndex((other) => place(other) === place(finding)) === index,
   )
   const foreign = (finding: Finding): boolean =>
     once.some(
@@ -114,7 +109,8 @@ function withoutConsequences(findings: Finding[], { next }: Step): Finding[] {
         other.symbol === finding.symbol &&
         (other.rule === "I1-VENDOR"
           ? finding.rule === "R7-IMPORT"
-          : other.rule === "R3-FOREIGN" && finding.rule === "R3-UNUSED"),
+          : (other.rule === "R3-FOREIGN" && finding.rule === "R3-UNUSED") ||
+            (other.rule === "R8-GONE" && finding.rule === "U2-SECOND-MEANING")),
     )
   return once
     .filter((finding) => !foreign(finding))

@@ -36,6 +36,8 @@ export type Chapter = {
   folder: string
   title: string
   titleZh: string
+  /** Words of prose that this chapter introduces, as patterns; a book before it does not use them. */
+  terms: { zh: readonly string[]; en: readonly string[] }
   /** Exported names that this chapter adds, in the order of the source. */
   parts: readonly string[]
   welds: readonly Weld[]
@@ -49,6 +51,7 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s01_state",
     title: "State",
     titleZh: "状态",
+    terms: { zh: [], en: [] },
     parts: [
       "StopReason",
       "UserMessage",
@@ -78,6 +81,7 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s02_tools",
     title: "Tools",
     titleZh: "工具",
+    terms: { zh: ["工具"], en: ["tools?"] },
     parts: ["ToolSpec", "ToolHandler", "Tool", "sealTool", "ToolRegistry"],
     welds: [
       {
@@ -98,6 +102,7 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s03_stream",
     title: "Stream",
     titleZh: "事件流",
+    terms: { zh: ["事件流", "流式", "事件(?!循环)"], en: ["streams?", "streamed", "streaming"] },
     parts: ["ProviderEvent", "collectAssistantMessage"],
     welds: [
       {
@@ -123,6 +128,7 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s04_toolloop",
     title: "Tool loop",
     titleZh: "工具循环",
+    terms: { zh: ["工具调用", "工具循环", "配对"], en: ["tool calls?", "tool loop", "pairing"] },
     parts: [
       "ToolCall",
       "ToolResultMessage",
@@ -169,6 +175,7 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s05_hooks",
     title: "Hooks",
     titleZh: "钩子",
+    terms: { zh: ["钩子"], en: ["hooks?"] },
     parts: ["BeforeToolCallResult", "ToolHooks", "decideToolCall", "reviseToolResult", "executeToolCall"],
     welds: [
       {
@@ -184,6 +191,7 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s06_snapshot",
     title: "Snapshot",
     titleZh: "快照",
+    terms: { zh: ["快照"], en: ["snapshots?"] },
     parts: ["TurnSnapshot", "createTurnSnapshot", "extendSnapshot"],
     welds: [
       {
@@ -199,6 +207,7 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s07_session",
     title: "Session",
     titleZh: "会话树",
+    terms: { zh: ["会话树", "分支", "分叉"], en: ["session tree", "branch(?:es|ed)?"] },
     parts: ["SessionEntry", "SessionNode", "sealMessage", "SessionTree"],
     welds: [
       {
@@ -229,6 +238,7 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s08_resources",
     title: "Resources",
     titleZh: "资源",
+    terms: { zh: ["资源", "系统提示词"], en: ["resources?", "system prompt"] },
     parts: [
       "ContextResource",
       "MAX_RESOURCE_CHARS",
@@ -251,6 +261,7 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s09_extensions",
     title: "Extensions",
     titleZh: "扩展",
+    terms: { zh: ["扩展"], en: ["extensions?"] },
     parts: [
       "Command",
       "RuntimeEvent",
@@ -276,6 +287,7 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s10_modes",
     title: "Modes",
     titleZh: "输出模式",
+    terms: { zh: ["输出模式"], en: ["(?:print|JSON|output) modes?"] },
     parts: ["RuntimeMode", "escapeControls", "PrintMode", "JsonMode"],
     welds: [
       {
@@ -296,6 +308,7 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s11_trust",
     title: "Trust",
     titleZh: "信任",
+    terms: { zh: ["信任", "可信"], en: ["trust(?:ed|s)?", "untrusted"] },
     parts: ["ProjectTrust"],
     welds: [
       {
@@ -320,6 +333,7 @@ export const CHAPTERS: readonly Chapter[] = [
     folder: "s12_packages",
     title: "Packages",
     titleZh: "包",
+    terms: { zh: ["软件包", "(?:一个|这个|装|安装)包(?![括含])"], en: ["packages?(?!\\.json)"] },
     parts: [
       "PackageManifest",
       "Package",

@@ -16,14 +16,17 @@ export const ROOT: string = path.dirname(path.dirname(fileURLToPath(import.meta.
 export type Member = {
   /** Field or method name; for a union member its `type` or `role` tag, or its text. */
   name: string
-  /** As written, without comments and without the blank space around it. */
+  /** As written, without the comment in front of it and without a semicolon or comma at its end. */
   text: string
+  /** First line with its comment, first line of its code, last line. */
+  start: number
   line: number
   end: number
   /** The fields of a union member that is a record. */
   fields: Member[]
   /** What a caller sees of a method: parameters and return type, without its body. */
   signature: string
+  node: ts.Node
 }
 
 /** A declaration at the top level of a core. */
@@ -131,7 +134,7 @@ function readDeclaration(node: ts.Statement, source: ts.SourceFile, lines: strin
   const banner = lines.slice(0, line).findLast((text) => SECTION.test(text))
   const modifiers = ts.canHaveModifiers(node) ? (ts.getModifiers(node) ?? []) : []
   const base = {
-    exported: modifiers.some((modifier) => modifier.kind === ts.SyntaxKind.ExportKeyword),
+    exported: ts.isExportDeclaration(node) || modifiers.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword),
     section: SECTION.exec(banner ?? "")?.[1] ?? "",
     start,
     line,
@@ -152,9 +155,8 @@ function readDeclaration(node: ts.Statement, source: ts.SourceFile, lines: strin
     const parameters = node.parameters.map((parameter) => parameter.getText())
     return { ...base, name: node.name?.text ?? "", kind: "function", parameters, returns: node.type?.getText() ?? "" }
   }
-  const names = ts.isVariableStatement(node)
-    ? node.declarationList.declarations.map((declaration) => declaration.name.getText())
-    : []
+  const named = ts.isVariableStatement(node) ? node.declarationList.declarations : [node as ts.DeclarationStatement]
+  const names = named.flatMap(({ name }) => name?.getText() ?? [])
   return { ...base, name: names.join(", ") || node.getText().slice(0, 40), kind: "constant" }
 }
 
@@ -164,15 +166,8 @@ function readUnion(type: ts.TypeNode, lineAt: (position: number) => number): Mem
   return types.map((member) => {
     const fields = readFields(member, lineAt)
     const tag = fields.find((field) => field.name === "type" || field.name === "role")
-    const name = types.length === 1 && fields.length > 0 ? "" : (tag?.text ?? member.getText())
-    return {
-      name,
-      text: member.getText(),
-      line: lineAt(member.getStart()),
-      end: lineAt(member.getEnd()),
-      fields,
-      signature: "",
-    }
+    const text = tag?.text ?? member.getText()
+    return { ...readMember(member, lineAt), name: text.replaceAll("'", '"').replaceAll(/\s+/g, " "), fields }
   })
 }
 
@@ -180,18 +175,9 @@ function readUnion(type: ts.TypeNode, lineAt: (position: number) => number): Mem
 function readFields(type: ts.TypeNode, lineAt: (position: number) => number): Member[] {
   if (ts.isTypeLiteralNode(type)) return readMembers(type.members, lineAt)
   if (!ts.isIntersectionTypeNode(type)) return []
-  return type.types.flatMap((part): Member[] => {
-    const text = part.getText()
-    const whole = {
-      name: text,
-      text,
-      line: lineAt(part.getStart()),
-      end: lineAt(part.getEnd()),
-      fields: [],
-      signature: "",
-    }
-    return ts.isTypeLiteralNode(part) ? readMembers(part.members, lineAt) : [whole]
-  })
+  return type.types.flatMap((part): Member[] =>
+    ts.isTypeLiteralNode(part) ? readMembers(part.members, lineAt) : [readMember(part, lineAt)],
+  )
 }
 
 function readMembers(
@@ -199,28 +185,35 @@ function readMembers(
   lineAt: (position: number) => number,
 ): Member[] {
   return members.map((member) => {
+    const read = readMember(member, lineAt)
     const body = "body" in member ? (member.body as ts.Node | undefined) : undefined
-    const text = member.getText()
-    const signature = body === undefined ? text : text.slice(0, body.getStart() - member.getStart()).trimEnd()
-    const name = ts.isConstructorDeclaration(member) ? "constructor" : (member.name?.getText() ?? text)
-    return { name, text, line: lineAt(member.getStart()), end: lineAt(member.getEnd()), fields: [], signature }
+    const end = body === undefined ? undefined : body.getStart() - member.getStart()
+    const name = ts.isConstructorDeclaration(member) ? "constructor" : (member.name?.getText() ?? read.text)
+    return { ...read, name, signature: read.text.slice(0, end).trimEnd() }
   })
 }
 
-/** A text without what is style: comments, blank space, line ends, semicolons, closing commas, kind of quotes, a leading bar. */
-export function withoutStyle(text: string): string {
+function readMember(node: ts.Node, lineAt: (position: number) => number): Member {
+  const [comment] = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc)
+  const text = node.getText().replace(/[;,]$/, "")
+  const line = lineAt(node.getStart())
+  const start = comment === undefined ? line : lineAt(comment.getStart())
+  return { name: text, text, start, line, end: lineAt(node.getEnd()), fields: [], signature: "", node }
+}
+
+/** A node without what is style: comments, blank space, line ends, semicolons, closing commas, kind of quotes, a leading bar. */
+export function withoutStyle(node: ts.Node): string {
   const tokens: string[] = []
-  const source = ts.createSourceFile("style.ts", text, ts.ScriptTarget.ES2023, true, ts.ScriptKind.TS)
-  const visit = (node: ts.Node): void => {
-    const children = node
-      .getChildren(source)
+  const visit = (inner: ts.Node): void => {
+    const children = inner
+      .getChildren()
       .filter((child) => child.kind < ts.SyntaxKind.FirstJSDocNode || child.kind > ts.SyntaxKind.LastJSDocNode)
     for (const child of children) visit(child)
-    const word = children.length > 0 ? "" : node.getText(source)
+    const word = children.length > 0 ? "" : inner.getText()
     if (word === "" || word === ";") return
     if (/^[)\]}]$/.test(word) && tokens.at(-1) === ",") tokens.pop()
-    tokens.push(ts.isStringLiteral(node) ? JSON.stringify(node.text) : word)
+    tokens.push(ts.isStringLiteral(inner) ? JSON.stringify(inner.text) : word)
   }
-  visit(source)
+  visit(node)
   return tokens.join(" ").replaceAll("= | ", "= ")
 }

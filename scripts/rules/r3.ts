@@ -35,10 +35,8 @@ export const R3: Rule[] = [
     lifted: "nothing",
     find: (context) =>
       context.changes
-        .filter(
-          (change) =>
-            change.from !== undefined && isU1(context, change) && declaredUpgrade(context, change) === undefined,
-        )
+        .filter((change) => change.from !== undefined && isU1(context, change))
+        .filter(({ symbol }) => !context.chapter.upgrades.some(({ name }) => name === symbol))
         .map(({ symbol, old, next }) => ({ symbol, message: `the upgrade of ${symbol} is not declared`, old, next })),
   },
   {

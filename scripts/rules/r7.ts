@@ -17,6 +17,10 @@ const WAYS_OUT = new Set([
   "Function",
   "Deno",
   "Bun",
+  "WebSocket",
+  "EventSource",
+  "XMLHttpRequest",
+  "BroadcastChannel",
 ])
 
 /** The packages that a core may import, and from which chapter on. */
@@ -66,10 +70,8 @@ export const R7: Rule[] = [
     find: ({ next }) => {
       const faults: Fault[] = []
       walkCore(next, (node, symbol) => {
-        const text = ts.isIdentifier(node) || ts.isStringLiteralLike(node) ? node.text : ""
-        const named = ts.isIdentifier(node) || ts.isElementAccessExpression(node.parent)
-        if (named && WAYS_OUT.has(text))
-          faults.push({ symbol, message: `${symbol} reaches for ${text}`, next: spotAt(next, node) })
+        if (ts.isIdentifier(node) && WAYS_OUT.has(node.text) && !isMemberName(node))
+          faults.push({ symbol, message: `${symbol} reaches for ${node.text}`, next: spotAt(next, node) })
       })
       return faults
     },
@@ -82,8 +84,9 @@ export const R7: Rule[] = [
     mend: "Take what the core needs as a parameter, and import it in the demo only.",
     scope: "chapter",
     lifted: "nothing",
-    find: ({ next, chapter }) =>
-      next.imports.flatMap((declaration): Fault[] => {
+    find: ({ next, chapter }) => [
+      ...findInnerImports(next),
+      ...next.imports.flatMap((declaration): Fault[] => {
         const specifier = (declaration.moduleSpecifier as ts.StringLiteral).text
         const spot = spotAt(next, declaration)
         if (specifier.startsWith("."))
@@ -105,23 +108,56 @@ export const R7: Rule[] = [
           faults.push({ symbol: specifier, message: `${chapter.id} imports ${specifier}`, next: spot })
         return faults
       }),
+    ],
   },
 ]
 
-/** Whether an identifier uses a name from outside: it is no member's name, and the declaration around it has no local of that name. */
-function isUse(node: ts.Identifier): boolean {
+/** What the core fetches from a module without an import at the top: by a call, in a type, or to pass it on. */
+function findInnerImports(surface: Surface): Fault[] {
+  const faults: Fault[] = []
+  walkCore(surface, (node, symbol) => {
+    const isCall = ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword
+    if (isCall || ts.isImportTypeNode(node))
+      faults.push({ symbol, message: `${symbol} imports a module by itself`, next: spotAt(surface, node) })
+    if (!ts.isExportDeclaration(node) || node.moduleSpecifier === undefined) return
+    const specifier = (node.moduleSpecifier as ts.StringLiteral).text
+    faults.push({ symbol: specifier, message: `the core passes on ${specifier}`, next: spotAt(surface, node) })
+  })
+  return faults
+}
+
+/** Whether an identifier is the name of a member: behind a dot, in a type, in a class or in an object. */
+function isMemberName(node: ts.Identifier): boolean {
   const { parent } = node
-  const named =
-    ts.isPropertyAccessExpression(parent) || ts.isPropertyAssignment(parent) || ts.isPropertySignature(parent)
-  if (named && parent.name === node) return false
+  if (ts.isBindingElement(parent)) return parent.propertyName === node
+  if (ts.isQualifiedName(parent)) return parent.right === node
+  const hasMemberName =
+    ts.isPropertyAccessExpression(parent) ||
+    ts.isPropertyAssignment(parent) ||
+    ts.isTypeElement(parent) ||
+    ts.isClassElement(parent)
+  return hasMemberName && parent.name === node
+}
+
+/** Whether an identifier uses a name from outside: it is no member's name, and no local of that name is seen where it stands. */
+function isUse(node: ts.Identifier): boolean {
+  if (isMemberName(node)) return false
   let around: ts.Node = node
   while (!ts.isSourceFile(around.parent)) around = around.parent
   let local = false
   const visit = (inner: ts.Node): void => {
     const binds = ts.isVariableDeclaration(inner) || ts.isParameter(inner) || ts.isBindingElement(inner)
-    if (binds && inner.name.getText() === node.text) local = true
+    if (binds && inner.name.getText() === node.text && isInside(node, ts.findAncestor(inner, isScope))) local = true
     ts.forEachChild(inner, visit)
   }
   visit(around)
   return !local
+}
+
+function isScope(node: ts.Node): boolean {
+  return ts.isFunctionLike(node) || ts.isBlock(node) || ts.isCatchClause(node) || ts.isIterationStatement(node, false)
+}
+
+function isInside(node: ts.Node, around: ts.Node | undefined): boolean {
+  return around !== undefined && node.pos >= around.pos && node.end <= around.end
 }

@@ -1,5 +1,7 @@
 /** R8: every chapter is a strict superset of the one before. */
-import { declaresWeld, type Fault, faultsOf, placeOf, type Rule } from "./rule.ts"
+import type { Change } from "../compare.ts"
+import type { Declaration } from "../surface.ts"
+import { type Context, declaresWeld, type Fault, faultsOf, firstDifference, placeOf, type Rule } from "./rule.ts"
 
 const SENTENCE =
   "Each declaration of the chapter before is there, in the same order, to the byte, except where a weld or an upgrade is declared."
@@ -7,6 +9,22 @@ const SENTENCE_ZH = "上一章的每个声明都在，顺序不变，一个字�
 const BOTH_WAYS = "What the manifest lists and what really changed are the same, in both directions."
 const BOTH_WAYS_ZH = "清单上列的和实际变的完全一致，两个方向都是。"
 const CARRY = "If the new text is the better one, bring it into all later chapters: npm run carry -- sNN."
+
+/** Whether a chapter declares a weld of this function. Nothing else at the top level can be one. */
+function weldsFunction(context: Context, name: string): boolean {
+  const isFunction = context.next.core.some(
+    (declaration) => declaration.name === name && declaration.kind === "function",
+  )
+  return isFunction && declaresWeld(context, name)
+}
+
+/** Where something stands that the manifest names: a declaration, or a member of one. */
+function findPlace({ next }: Context, name: string): Fault["next"] {
+  const [first, ...rest] = name.split(".")
+  const declaration = next.core.find((candidate) => candidate.name === first)
+  const member = declaration?.members.find((candidate) => candidate.name === rest.join("."))
+  return declaration && placeOf(next, member ?? declaration)
+}
 
 export const R8: Rule[] = [
   {
@@ -48,8 +66,8 @@ export const R8: Rule[] = [
     scope: "pair",
     lifted: "weld",
     find: (context) =>
-      faultsOf(context, "rewritten", ({ name }) => `${name} has another text, and no weld is declared`).filter(
-        ({ symbol }) => !declaresWeld(context, symbol),
+      faultsOf(context, "rewritten", ({ name }) => `${name} has another text, and is no declared weld`).filter(
+        ({ symbol }) => !weldsFunction(context, symbol),
       ),
   },
   {
@@ -59,19 +77,19 @@ export const R8: Rule[] = [
     sentenceZh: "只改排版也是改动：它会盖住这一章真正加了什么。",
     mend: `Give the lines their old form again, comments and blank lines included. ${CARRY}`,
     scope: "pair",
-    lifted: "weld",
+    lifted: "nothing",
     find: (context) =>
       faultsOf(
         context,
         "reformatted",
         ({ name }) => `${name} or the lines in front of it look different and mean the same`,
-      ).filter(({ symbol }) => !declaresWeld(context, symbol)),
+      ),
   },
   {
     id: "R8-SIGNATURE",
     article: "R8",
-    sentence: "A welded function keeps its name, its return type and its parameters; new ones are appended.",
-    sentenceZh: "被接入的函数，名字、返回类型和原有参数都不变；新参数只加在后面。",
+    sentence: "A welded function keeps its name and its parameters, new ones are appended; its return type only grows.",
+    sentenceZh: "被接入的函数，名字和原有参数都不变，新参数只加在后面；返回类型只增不减。",
     mend: "Put the old parameters first and unchanged, and the old return type back.",
     scope: "pair",
     lifted: "nothing",
@@ -79,13 +97,12 @@ export const R8: Rule[] = [
       context.changes
         .filter(
           ({ kind, name, appended, sameReturn }) =>
-            kind === "rewritten" && declaresWeld(context, name) && !(appended && sameReturn),
+            kind === "rewritten" && weldsFunction(context, name) && !(appended && sameReturn),
         )
-        .map(({ symbol, old, next }) => ({
-          symbol,
-          message: `the weld ${symbol} takes or returns something else`,
-          old,
-          next,
+        .map((change) => ({
+          symbol: change.symbol,
+          message: `the weld ${change.symbol} takes or returns something else`,
+          ...firstDifference(context, change),
         })),
   },
   {
@@ -96,21 +113,21 @@ export const R8: Rule[] = [
     mend: "Move the declaration to the end of the core, under the banner of its chapter.",
     scope: "pair",
     lifted: "nothing",
-    find: ({ chapter, next, changes, old }) =>
-      next.core
-        .filter(
-          (declaration) =>
-            old === undefined || changes.some((change) => change.kind === "added" && change.name === declaration.name),
-        )
-        .filter((declaration) => declaration.section !== chapter.id)
-        .map((declaration): Fault => {
-          const banner = declaration.section === "" ? "no banner" : `the banner of ${declaration.section}`
-          return {
-            symbol: declaration.name,
-            message: `${declaration.name} is new in ${chapter.id} and stands under ${banner}`,
-            next: placeOf(next, declaration),
-          }
-        }),
+    find: ({ chapter, next, changes, old }) => {
+      const called = (kind: Change["kind"]): Set<string> =>
+        new Set(changes.filter((change) => change.kind === kind).map(({ name }) => name))
+      const [added, moved] = [called("added"), called("moved")]
+      const isNew = ({ name }: Declaration): boolean => old === undefined || added.has(name)
+      const last = next.core.findLastIndex((declaration) => !isNew(declaration) && !moved.has(declaration.name))
+      return next.core.flatMap((declaration, index): Fault[] => {
+        const { name, section } = declaration
+        if (!isNew(declaration) || (section === chapter.id && index > last)) return []
+        const place =
+          section === chapter.id ? "in front of old ones" : section === "" ? "no banner" : `the banner of ${section}`
+        const message = `${name} is new in ${chapter.id} and stands ${section === chapter.id ? "" : "under "}${place}`
+        return [{ symbol: name, message, next: placeOf(next, declaration) }]
+      })
+    },
   },
   {
     id: "R8-EXPORT",
@@ -158,14 +175,15 @@ export const R8: Rule[] = [
     mend: "Take the entry out of scripts/manifest.ts, or make the change that it announces.",
     scope: "pair",
     lifted: "nothing",
-    find: ({ chapter, next, changes, old }) => {
+    find: (context) => {
+      const { chapter, next, changes, old } = context
       const added = next.core.filter(
         (declaration) => old?.core.every((other) => other.name !== declaration.name) ?? true,
       )
       const parts = chapter.parts.filter((name) => !added.some((declaration) => declaration.name === name))
       const happened = new Set(
         changes
-          .filter((change) => change.kind !== "identical" && change.kind !== "grown")
+          .filter((change) => !["identical", "grown", "added"].includes(change.kind))
           .map((change) => change.symbol),
       )
       const welds = chapter.welds.filter(({ name }) => !happened.has(name))
@@ -173,10 +191,12 @@ export const R8: Rule[] = [
         ...parts.map((symbol) => ({
           symbol,
           message: `the manifest lists ${symbol} as a part of ${chapter.id}, and ${chapter.id} does not add it`,
+          next: findPlace(context, symbol),
         })),
         ...welds.map(({ name }) => ({
           symbol: name,
           message: `the manifest lists ${name} as a weld of ${chapter.id}, and its text has not changed`,
+          next: findPlace(context, name),
         })),
       ]
     },

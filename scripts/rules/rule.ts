@@ -48,7 +48,8 @@ export type Rule = {
 
 /** The upgrade that a chapter declares for a changed or vanished member, when it says exactly what happened. */
 export function declaredUpgrade({ chapter }: Context, change: Change): Upgrade | undefined {
-  return chapter.upgrades.find((upgrade) => upgrade.name === change.symbol && change.from?.startsWith(upgrade.from))
+  const wasThis = ({ from }: Upgrade): boolean => change.from === from || change.from?.startsWith(`${from} {`) === true
+  return chapter.upgrades.find((upgrade) => upgrade.name === change.symbol && wasThis(upgrade))
 }
 
 /** The three upgrades, as the constitution names them: chapter, old member, what stands there afterwards. */
@@ -72,7 +73,37 @@ export function declaresWeld({ chapter }: Context, name: string): boolean {
 export function faultsOf(context: Context, kind: Change["kind"], say: (change: Change) => string): Fault[] {
   return context.changes
     .filter((change) => change.kind === kind && !isU1(context, change))
-    .map((change) => ({ symbol: change.symbol, message: say(change), old: change.old, next: change.next }))
+    .map((change) => ({
+      symbol: change.symbol,
+      message: say(change).replaceAll(/\s+/g, " "),
+      ...(TEXTS.includes(kind) ? firstDifference(context, change) : { old: change.old, next: change.next }),
+    }))
+}
+
+/** Changes of a text of several lines. */
+const TEXTS: readonly Change["kind"][] = ["rewritten", "reformatted", "class-member-changed"]
+
+/** Where two texts first differ. Blank lines are passed over, and so is what a type or a class has gained, if there is more to see. */
+export function firstDifference(context: Context, change: Change): Pick<Fault, "old" | "next"> {
+  const cut = (surface: Surface | undefined, spot: Spot | undefined): string[] =>
+    surface?.lines.slice((spot?.line ?? 1) - 1, spot?.end) ?? []
+  const bare = (line = ""): string => line.replaceAll(/[;,'"]|(?<=\S)\s+/g, "")
+  const old = cut(context.old, change.old)
+  const next = cut(context.next, change.next)
+  let [before, after] = [0, 0]
+  while (before < old.length && after < next.length) {
+    const [was, is] = [bare(old[before]), bare(next[after])]
+    const gained = was !== is && !old.slice(before).map(bare).includes(is) && next.slice(after).map(bare).includes(was)
+    if (old[before] === next[after]) before++
+    else if (change.kind !== "reformatted" || !gained) break
+    after++
+  }
+  if (before === old.length) before = after = next.findIndex((line, index) => line !== old[index])
+  const at = (lines: string[], index: number, spot: Spot | undefined): Spot | undefined => {
+    const filled = lines.findIndex((line, place) => place >= index && line.trim() !== "")
+    return spot && { ...spot, line: spot.line + (filled === -1 ? lines.length - 1 : filled) }
+  }
+  return { old: at(old, before, change.old), next: at(next, after, change.next) }
 }
 
 /** Where a declaration stands. */

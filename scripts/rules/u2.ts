@@ -7,9 +7,18 @@ import type { Fault, Rule } from "./rule.ts"
 /** Every name that a core of the course exports. */
 const COURSE = CHAPTERS.flatMap((chapter) => chapter.parts)
 
-/** Whether a node gives a name to a type, a class or a function. */
-function isNaming(node: ts.Node): node is ts.DeclarationStatement {
+/** Whether a node gives a name to something. */
+function isNaming(node: ts.Node): node is ts.NamedDeclaration {
   return (
+    ts.isTypeParameterDeclaration(node) ||
+    ts.isImportClause(node) ||
+    ts.isImportSpecifier(node) ||
+    ts.isNamespaceImport(node) ||
+    ts.isVariableDeclaration(node) ||
+    ts.isParameter(node) ||
+    ts.isBindingElement(node) ||
+    ts.isClassExpression(node) ||
+    ts.isFunctionExpression(node) ||
     ts.isTypeAliasDeclaration(node) ||
     ts.isInterfaceDeclaration(node) ||
     ts.isClassDeclaration(node) ||
@@ -17,6 +26,11 @@ function isNaming(node: ts.Node): node is ts.DeclarationStatement {
     ts.isEnumDeclaration(node) ||
     ts.isModuleDeclaration(node)
   )
+}
+
+/** A declaration itself, or the statement that a constant is declared in. */
+function statementOf(node: ts.Node): ts.Node {
+  return ts.isVariableDeclaration(node) ? node.parent.parent : node
 }
 
 export const U2: Rule[] = [
@@ -37,7 +51,8 @@ export const U2: Rule[] = [
         const name = isNaming(node) ? node.name?.getText() : undefined
         if (name !== undefined && dictionary.has(name)) {
           const first =
-            node.parent === next.source && !seen.has(name) && next.core.some((declaration) => declaration.node === node)
+            !seen.has(name) &&
+            next.core.some((declaration) => declaration.name === name && declaration.node === statementOf(node))
           if (!first)
             faults.push({
               symbol: name,
