@@ -62,11 +62,12 @@ export type TurnOptions = {
 }
 
 /** Runs code that the core does not own. What it throws or rejects with goes to `onError`, and no further. */
-export function guard(action: () => unknown, onError: (error: unknown) => void = () => {}): void {
+export function guard(action: () => unknown, onError?: (error: unknown) => void): void {
   try {
-    Promise.resolve(action()).catch(onError)
+    const result = action()
+    if (result instanceof Promise) result.catch((error: unknown) => onError?.(error))
   } catch (error) {
-    onError(error)
+    onError?.(error)
   }
 }
 

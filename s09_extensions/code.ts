@@ -74,11 +74,12 @@ export type TurnOptions = {
 }
 
 /** Runs code that the core does not own. What it throws or rejects with goes to `onError`, and no further. */
-export function guard(action: () => unknown, onError: (error: unknown) => void = () => {}): void {
+export function guard(action: () => unknown, onError?: (error: unknown) => void): void {
   try {
-    Promise.resolve(action()).catch(onError)
+    const result = action()
+    if (result instanceof Promise) result.catch((error: unknown) => onError?.(error))
   } catch (error) {
-    onError(error)
+    onError?.(error)
   }
 }
 
@@ -301,6 +302,7 @@ export function findRepeated(ids: readonly string[]): string | undefined {
 
 /** Throws unless `results` answers `calls`, one by one and in order. `start` is the place of the first result, for the error. */
 export function assertPairedGroup(calls: readonly string[], results: readonly string[], start: number): void {
+  if (calls.length === results.length && calls.every((id, index) => results[index] === id && calls.indexOf(id) === index)) return
   const fail = (offset: number, fault: string): never => {
     throw new Error(`messages[${start + offset}]: ${fault}`)
   }
@@ -438,7 +440,7 @@ export function createTurnSnapshot(state: AgentState, options: TurnOptions): Tur
 
 /** The next request of a turn: the snapshot, then what the turn has said. Fresh arrays: nobody can reach into the snapshot. */
 export function extendSnapshot(snapshot: TurnSnapshot, produced: readonly ProviderMessage[]): ProviderInput {
-  return { ...snapshot, messages: [...snapshot.messages, ...produced], tools: [...snapshot.tools] }
+  return { ...snapshot, messages: snapshot.messages.concat(produced), tools: snapshot.tools.slice() }
 }
 
 // ── s07 Session ── a history that can branch ─────────────────────────────────

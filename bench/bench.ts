@@ -1,0 +1,146 @@
+import { spawnSync } from "node:child_process"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { compileContestants } from "./compile.ts"
+import type { LoopFigures, SessionFigures } from "./figures.ts"
+import { type Options, parseOptions } from "./options.ts"
+import { compareWithFlat, compareWithOthers, formatRow, HEADER, type Report, type Row } from "./report.ts"
+
+/**
+ * How fast the last chapter is, in ratios of one run: microseconds differ from machine to machine, ratios much less.
+ *
+ *     npm run bench                        s12 against the floor: a loop and a tree written by hand
+ *     npm run bench -- --peers DIR         and against Pi, from an installed copy of bench-peers
+ *     npm run bench -- --only loop --rounds 1000 --repeat 9 --strict
+ *
+ * A figure is the median of fresh processes, which take turns so that a busy moment of the machine hits everyone. A contestant that skips
+ * work ends the run. With `--json` one `Report` is printed; with `--strict` a bound that is over gives exit code 1.
+ */
+
+const ENTRIES = 100_000
+const DEMOS = ["s01_state", "s04_toolloop", "s09_extensions", "s12_packages"]
+const TIMEOUT_MS = 240_000
+const ROOT: string = join(import.meta.dirname, "..")
+
+/** Where the contestants lie as plain JavaScript. */
+let compiled = ""
+
+/** Runs a file in a process of its own and gives what it printed last. Throws when it fails. */
+function runFile(label: string, args: string[], stdout: "pipe" | "ignore"): string {
+  const result = spawnSync(process.execPath, args, {
+    cwd: ROOT,
+    encoding: "utf8",
+    stdio: ["ignore", stdout, "pipe"],
+    timeout: TIMEOUT_MS,
+  })
+  if (result.status === 0) return result.stdout?.trimEnd().split("\n").at(-1) ?? ""
+  const reason = result.error?.message ?? result.stderr.trim().split("\n")[0]
+  throw new Error(`${label} failed: ${reason || `exit code ${result.status}`}`)
+}
+
+/** Every name once, then every name again. */
+function takeTurns<T>(names: Iterable<string>, repeat: number, run: (name: string) => T): Map<string, T[]> {
+  const samples = new Map<string, T[]>([...names].map((name) => [name, []]))
+  for (let turn = 0; turn < repeat; turn++) for (const [name, list] of samples) list.push(run(name))
+  return samples
+}
+
+function mapSamples<T>(samples: Map<string, T[]>, read: (sample: T) => number): Map<string, number[]> {
+  return new Map([...samples].map(([name, list]) => [name, list.map(read)]))
+}
+
+/** Who takes part, s12 first, and the module of each. Not every peer has a session. */
+function findModules({ peers = "", names }: Options, folder: string, suffix: string): Map<string, string> {
+  const own = ["s12", "floor"].map((name): [string, string] => [name, join(compiled, "bench", `${name}.js`)])
+  const others = names.map((name): [string, string] => [name, join(peers, folder, `${name}${suffix}.mjs`)])
+  return new Map([...own, ...others.filter(([, file]) => existsSync(file))])
+}
+
+function measure<T>(kind: string, modules: Map<string, string>, size: number, repeat: number): Map<string, T[]> {
+  return takeTurns(modules.keys(), repeat, (name) => {
+    const args = ["--expose-gc", join(compiled, "bench", "measure.js"), kind, modules.get(name) ?? "", String(size)]
+    const figures = runFile(`${kind} ${name} ${size}`, args, "pipe")
+    if (figures === "") throw new Error(`${kind} ${name} ${size} failed: the process ended before its run did`)
+    return JSON.parse(figures)
+  })
+}
+
+function* compareLoops(options: Options): Generator<Row[]> {
+  const modules = findModules(options, "adapters", "")
+  for (const rounds of options.rounds) {
+    const task = `rounds: ${rounds}`
+    const samples = measure<LoopFigures>("loop", modules, rounds, options.repeat)
+    const times = mapSamples(samples, (figures) => figures.round)
+    yield compareWithOthers({ suite: "loop", task, unit: "us/round" }, times)
+    const growths = mapSamples(samples, (figures) => figures.growth ?? Number.NaN)
+    if (![...growths.values()].flat().some(Number.isNaN))
+      yield compareWithFlat({ suite: "growth", task, unit: "late/early" }, growths)
+  }
+}
+
+function* compareSessions(options: Options): Generator<Row[]> {
+  const modules = findModules(options, "session", "-session")
+  const samples = measure<SessionFigures>("session", modules, ENTRIES, options.repeat)
+  const times = mapSamples(samples, (figures) => figures.rebuild)
+  yield compareWithOthers({ suite: "rebuild", task: `entries: ${ENTRIES}`, unit: "ms" }, times)
+}
+
+/** A file that loads what the chapter loads and does nothing. */
+function writeEmptyFile(folder: string, chapter: string): string {
+  const code = readFileSync(join(ROOT, chapter, "code.ts"), "utf8")
+  const names = [...code.matchAll(/^import\s+(?!type\s)[^"]*"([^"]+)"/gm)].map(([, name = ""]) => name)
+  const file = join(folder, `${chapter}.mts`)
+  writeFileSync(file, names.map((name) => `import "${import.meta.resolve(name)}"\n`).join(""))
+  return file
+}
+
+function* compareStarts({ repeat }: Options): Generator<Row[]> {
+  const folder = mkdtempSync(join(tmpdir(), "bench-start-"))
+  try {
+    for (const chapter of DEMOS) {
+      const files = new Map([
+        ["demo", join(ROOT, chapter, "code.ts")],
+        ["empty file", writeEmptyFile(folder, chapter)],
+      ])
+      const start = (name: string): number => {
+        const begin = performance.now()
+        runFile(`start ${chapter} ${name}`, ["--import", "tsx", files.get(name) ?? ""], "ignore")
+        return performance.now() - begin
+      }
+      takeTurns(files.keys(), 1, start) // tsx compiles a new text once; no later start pays for it
+      yield compareWithOthers({ suite: "start", task: chapter, unit: "ms" }, takeTurns(files.keys(), repeat, start))
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function* compareAll(options: Options): Generator<Row[]> {
+  const { only } = options
+  if (only === undefined || only === "loop") yield* compareLoops(options)
+  if (only === undefined || only === "session") yield* compareSessions(options)
+  if (only === undefined || only === "start") yield* compareStarts(options)
+}
+
+function main(args: string[]): void {
+  const options = parseOptions(args)
+  compiled = compileContestants()
+  const report: Report = { node: process.version, repeat: options.repeat, rows: [] }
+  const print = options.json ? () => {} : (line: string) => console.log(line)
+  print(`Node ${report.node}; processes per figure: ${report.repeat}; ratio: the first of a task over this one`)
+  print(HEADER)
+  for (const rows of compareAll(options)) {
+    report.rows.push(...rows)
+    for (const row of rows) print(formatRow(row))
+  }
+  if (options.json) console.log(JSON.stringify(report, null, 2))
+  if (options.strict && report.rows.some((row) => row.verdict === "over")) process.exitCode = 1
+}
+
+try {
+  main(process.argv.slice(2))
+} catch (error) {
+  console.error(`error: ${error instanceof Error ? error.message : String(error)}`)
+  process.exitCode = 1
+}
