@@ -710,7 +710,7 @@ export class JsonMode implements RuntimeMode {
 
   render(events: RuntimeEvent[]): void {
     for (const event of events) {
-      const line = JSON.stringify(event).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029")
+      const line = JSON.stringify(event).replace(/[\u0085\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
       guard(() => this.output.log(line))
     }
   }

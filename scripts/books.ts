@@ -149,13 +149,7 @@ function findCommandFaults(book: Book, root: string): Problem[] {
     const script = /npm run (?:-s )?([\w:]+)/.exec(text)?.[1]
     if (script !== undefined && !(script in scripts)) return fault(`there is no script "${script}"`)
     const file = /npx tsx (\S+)/.exec(text)?.[1]?.replaceAll("`", "")
-    if (
-      file !== undefined &&
-      file.includes("/") &&
-      !file.includes("*") &&
-      !file.startsWith("my/") &&
-      !fs.existsSync(path.join(root, file))
-    )
+    if (file?.includes("/") && !file.includes("*") && !file.startsWith("my/") && !fs.existsSync(path.join(root, file)))
       return fault(`there is no file ${file}`)
     if (block === "sh" && text.trim() !== "" && !/^(npx tsx|npm |node |git |docker |#|pi )/.test(text))
       return fault(`"${text}" is no command of this course`)

@@ -50,7 +50,7 @@ function table(head: string[], rows: string[][]): string {
 }
 
 function code(text: string): string {
-  return `\`${text}\``
+  return text.includes("`") ? `\`\` ${text} \`\`` : `\`${text}\``
 }
 
 const LIFTED = {
@@ -123,13 +123,12 @@ function changes(language: Language, chapter: Chapter | undefined, surfaces: rea
   const [old, next] = [surfaces[index - 1], surfaces[index] as Surface]
   const grown = old === undefined ? [] : compareSurfaces(old, next).filter(({ kind }) => kind === "grown")
   const added = (name: string): string => {
-    const before = old?.core.find((declaration) => declaration.name === name)?.text.split("\n") ?? []
-    const lines = next.core.find((declaration) => declaration.name === name)?.text.split("\n") ?? []
-    const fresh = lines.filter((line) => !before.includes(line) && !/^\s*(\/\*\*|\*|\/\/)/.test(line))
-    const fields = fresh
-      .filter((line) => /^ {2}[|\w]/.test(line) || /^ {6}\w/.test(line))
-      .map((line) => line.trim().replace(/ \{$/, ""))
-    return fields.map((line) => code(line.replace(/^\| /, ""))).join(" ")
+    const before = linesOf(old?.core.find((declaration) => declaration.name === name))
+    const fresh = linesOf(next.core.find((declaration) => declaration.name === name)).filter(
+      (line) => !before.includes(line),
+    )
+    const fields = fresh.filter((line) => /^ {2}[|\w]/.test(line) || /^ {6}\w/.test(line))
+    return fields.map((line) => code(line.trim().replace(/ \{$/, "").replace(/^\| /, ""))).join(" ")
   }
   const row = (kind: string, name: string, what: string): string[] => [kind, code(name), what]
   const reasonOf = (entry: { reason: string; reasonZh: string }): string => (zh ? entry.reasonZh : entry.reason)

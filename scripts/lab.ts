@@ -145,8 +145,13 @@ function showReport(experiment: Experiment, report: LabReport, width: number): s
     guarded.deviation < 0 ? "  the transcript is the baseline: the fault cannot happen" : `  ${showRun(guarded)}`,
     "",
     `${chalk.bold("Question")}  ${experiment.question}`,
-    `  ${chalk.cyan(experiment.next)}`,
+    `  ${chalk.cyan(nextCommand(experiment, report.chapter))}`,
   ].join("\n")
+}
+
+/** The command that answers the question, on the chapter at hand. */
+function nextCommand({ next }: Experiment, chapter: string): string {
+  return next.startsWith("npm run lab") && chapter !== CHAPTERS.at(-1)?.id ? `${next} --chapter ${chapter}` : next
 }
 
 function listExperiments(): string {

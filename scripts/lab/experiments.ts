@@ -201,7 +201,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
       )
     },
     question: "After the failure, can the person go on? Look at the last request of the transcript with the fault.",
-    next: "npm run lab -- i2-log --chapter s04",
+    next: "npm run lab -- i2-log --json",
   },
   {
     id: "i3",
@@ -230,7 +230,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
       return noticeAt(transcript, ({ text }) => text.startsWith("result r: const a"), "the file holds seven characters")
     },
     question: "Would a stricter parser have helped? The arguments that ran are valid; look at the first deviation.",
-    next: "npm run lab -- i3 --chapter s07",
+    next: "npm run lab -- i3 --json",
   },
   {
     id: "i5",
@@ -243,7 +243,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
         FAULTS.find((fault) => fault.name === "edited-history" && fault.last === "s06")?.edits[0]?.[0] as Edit,
       ],
     ],
-    guard: "entries are frozen, and the tree has no way to replace one",
+    guard: "what is recorded is frozen, and nothing replaces it",
     guarded: "unplanted",
     play: async (bench) => {
       const registry = createTools(bench.program, { ...FILES })
@@ -306,7 +306,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
       )
     },
     question: "Both keep at most five messages. Why does one of them keep only two?",
-    next: "npm run lab -- i5-cut --chapter s12",
+    next: "npm run lab -- i5-cut --json",
   },
   {
     id: "i1",
@@ -362,8 +362,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
       })
       return noticeAt(transcript, ({ text }) => text.includes("key-123"), "a text file has read a key")
     },
-    question:
-      "The project was trusted here. Does trust make this right? Run it with the chapter that has no trust yet.",
-    next: "npm run lab -- i6 --chapter s08",
+    question: "Was a tool needed to steal the key? Look for a call in the transcript.",
+    next: "npm run lab -- i6 --json",
   },
 ]

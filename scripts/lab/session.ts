@@ -106,9 +106,9 @@ export type Turn = {
   options?: Partial<Options>
 }
 
-/** Four characters that stand for all that is sent: two requests that differ anywhere have others. */
-function digest(messages: readonly unknown[]): string {
-  return createHash("sha256").update(JSON.stringify(messages)).digest("hex").slice(0, 4)
+/** Four characters that stand for all that is sent: requests that differ have, as good as always, others. */
+function digest(input: Input): string {
+  return createHash("sha256").update(JSON.stringify(input)).digest("hex").slice(0, 4)
 }
 
 /** Plays turns on a program and writes down what is sent and what is stored, in the order in which it happens. */
@@ -138,7 +138,7 @@ export async function record(
         catchUp()
         const at = note(
           "request",
-          `request ${++requests}, ${input.messages.length} messages, ${digest(input.messages)}`,
+          `request ${++requests}, ${input.messages.length} ${input.messages.length === 1 ? "message" : "messages"}, ${digest(input)}`,
         )
         try {
           refuseUnpaired(input.messages)

@@ -92,7 +92,7 @@ part("s10", "Modes", (chapter) => {
       replies: [ask(call("a")), say("done")],
     })
     expect(output.lines.length).toBe(4)
-    for (const line of output.lines) expect(line).not.toMatch(/[\n\r\u2028\u2029]/)
+    for (const line of output.lines) expect(line).not.toMatch(/[\n\r\u0085\u2028\u2029]/)
     expect(JSON.parse(output.lines[1] ?? "").content).toBe(text)
   })
 
