@@ -374,7 +374,10 @@ export type BeforeToolCallResult =
   | { type: "allow" }
   | { type: "block"; reason: string }
 
-/** `beforeToolCall` decides on exactly the arguments that will run; `afterToolCall` may rewrite what the model reads. */
+/**
+ * `beforeToolCall` decides on exactly the arguments that will run; `afterToolCall` may rewrite what the model reads. They belong to
+ * `executeToolCall`: a caller who brings an `execute` of his own answers for the hooks too.
+ */
 export type ToolHooks = {
   beforeToolCall?: (call: ToolCall) => BeforeToolCallResult
   afterToolCall?: (call: ToolCall, result: string) => string

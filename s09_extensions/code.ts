@@ -388,7 +388,10 @@ export type BeforeToolCallResult =
   | { type: "allow" }
   | { type: "block"; reason: string }
 
-/** `beforeToolCall` decides on exactly the arguments that will run; `afterToolCall` may rewrite what the model reads. */
+/**
+ * `beforeToolCall` decides on exactly the arguments that will run; `afterToolCall` may rewrite what the model reads. They belong to
+ * `executeToolCall`: a caller who brings an `execute` of his own answers for the hooks too.
+ */
 export type ToolHooks = {
   beforeToolCall?: (call: ToolCall) => BeforeToolCallResult
   afterToolCall?: (call: ToolCall, result: string) => string
@@ -497,7 +500,7 @@ export class SessionTree {
     if (this.#busy) throw new Error("cannot move while a turn is running: wait until it has ended")
     const node = id === null ? null : this.#nodes.get(id)
     if (node === undefined) throw new Error(`cannot move to "${id}": no entry has this id`)
-    if (node !== null && node.open > 0) throw new Error(`cannot move to "${id}": ${node.open} tool results would be cut off`)
+    if (node !== null && node.open > 0) throw new Error(`cannot move to "${id}": tool results are still due there: ${node.open}`)
     this.#leaf = node
   }
 

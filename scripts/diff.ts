@@ -168,11 +168,12 @@ function showEntry(entry: Entry, width: number): string {
 }
 
 function countLines(entries: readonly Entry[]): { plus: number; minus: number } {
-  const rows = entries.flatMap((entry) => pairLines(entry.from ?? "", entry.to ?? ""))
-  const blank = entries.filter((entry) => entry.from === undefined).length
+  const rows = entries.flatMap(({ from, to = "" }) =>
+    from === undefined ? to.split("\n").map((): Row => ({ sign: "+", left: "", right: "" })) : pairLines(from, to),
+  )
   return {
     plus: rows.filter(({ sign }) => sign === "+").length,
-    minus: rows.filter(({ sign }) => sign === "-").length - blank,
+    minus: rows.filter(({ sign }) => sign === "-").length,
   }
 }
 

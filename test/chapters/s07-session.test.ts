@@ -73,8 +73,8 @@ part("s07", "Session", (chapter) => {
     const { messages: tree } = chapter.state(user("a"), asks, result("x"), result("y"), says("b"))
     const ids = tree.allEntries().map((entry) => entry.id)
     const leaf = tree.leafId
-    expect(() => tree.moveTo(ids[1] ?? "")).toThrow("2 tool results would be cut off")
-    expect(() => tree.moveTo(ids[2] ?? "")).toThrow("1 tool results would be cut off")
+    expect(() => tree.moveTo(ids[1] ?? "")).toThrow("tool results are still due there: 2")
+    expect(() => tree.moveTo(ids[2] ?? "")).toThrow("tool results are still due there: 1")
     expect(tree.leafId).toBe(leaf)
     for (const id of [ids[0], ids[3], ids[4]]) {
       tree.moveTo(id ?? "")
