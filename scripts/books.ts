@@ -75,11 +75,14 @@ function anchorOf(heading: string): string {
     .replaceAll(/\s/g, "-")
 }
 
-function anchorsIn(text: string): string[] {
-  return text
+/** The anchors of a page: its headings, and places that are named by hand. */
+export function anchorsIn(text: string): string[] {
+  const named = [...text.matchAll(/<a id="([^"]+)">/g)].map((match) => match[1] ?? "")
+  const headings = text
     .split("\n")
     .flatMap((line) => /^#+ (.+)/.exec(line)?.[1] ?? [])
     .map(anchorOf)
+  return [...named, ...headings]
 }
 
 /** Words that a book uses before their chapter has come. */

@@ -325,6 +325,19 @@ part("s04", "Tool loop", (chapter) => {
       expect(provider.requests).toEqual([])
     })
 
+    test("B03: a history that broke off in the middle of its calls is named; with its results added, it goes on", async () => {
+      const state = chapter.state(user, asks(call("c1"), call("c2")))
+      await expect(chapter.run({ state, prompt: "again" })).rejects.toThrow('missing result "c1"')
+      const mended = chapter.state(user, asks(call("c1"), call("c2")))
+      for (const id of ["c1", "c2"])
+        chapter.append(mended, chapter.core.errorResult(call(id), "interrupted; it may have taken effect"))
+      const { last, requests } = await chapter.run({ state: mended, prompt: "again", replies: [say("I go on.")] })
+      expect(last.content).toBe("I go on.")
+      expect(requests[0]?.messages.slice(2, 4)).toEqual(
+        ["c1", "c2"].map((id) => result(id, "error: interrupted; it may have taken effect")),
+      )
+    })
+
     test("looks before every request of a turn, not only the first", async () => {
       const state = chapter.state()
       const handler = () => {

@@ -1,6 +1,7 @@
 import fs from "node:fs"
 import path from "node:path"
 import { describe, expect, test } from "vitest"
+import { anchorsIn } from "../../scripts/books.ts"
 import { readChapters } from "../../scripts/constitution.ts"
 import { DOCUMENTS, findStale, renderDocument } from "../../scripts/docs.ts"
 import { CHAPTERS, INVARIANTS } from "../../scripts/manifest.ts"
@@ -9,6 +10,14 @@ import { ROOT } from "../support/ladder.ts"
 
 const read = (file: string): string => fs.readFileSync(path.join(ROOT, file), "utf8")
 const PAGES = ["README.md", "README.en.md", "EVOLUTION.md", "EVOLUTION.en.md"]
+
+/** Links with an anchor that the page behind them does not have. */
+function lostAnchors(text: string): string[] {
+  const links = [...text.matchAll(/\]\(([^)\s]+\.md)#([^)\s]+)\)/g)]
+  return links.flatMap(([, file = "", anchor = ""]) =>
+    anchorsIn(read(file)).includes(anchor) ? [] : [`${file}#${anchor}`],
+  )
+}
 
 /** Links to files and folders of this repository, without their anchors. */
 function localLinks(text: string): string[] {
@@ -84,6 +93,7 @@ describe("EVOLUTION", () => {
 
 describe("pages", () => {
   test.each(PAGES)("%s links to what is there", (file) => {
+    expect(lostAnchors(read(file))).toEqual([])
     expect(localLinks(read(file)).filter((link) => !fs.existsSync(path.join(ROOT, link)))).toEqual([])
   })
 
@@ -101,7 +111,9 @@ describe("pages", () => {
 
   test.each(["README.md", "README.en.md"])("%s names every chapter and only scripts that exist", (file) => {
     const text = read(file)
-    expect(CHAPTERS.filter(({ folder }) => !text.includes(`(${folder}/code.ts)`))).toEqual([])
+    expect(
+      CHAPTERS.filter(({ folder }) => !text.includes(`(${folder}/README${file.includes(".en.") ? ".en" : ""}.md)`)),
+    ).toEqual([])
     const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> }
     const used = [...text.matchAll(/npm run ([\w:]+)/g)].map((match) => match[1] ?? "")
     expect(used.filter((name) => !(name in scripts))).toEqual([])

@@ -1,6 +1,6 @@
 /** Prints, after a run, which parts ran on which chapters: the count of tests that passed, or `!` and the count that did not. */
 import type { Reporter, TestCase, TestModule } from "vitest/node"
-import { CHAPTERS } from "../../scripts/manifest.ts"
+import { CHAPTERS, INVARIANTS } from "../../scripts/manifest.ts"
 
 type Cell = {
   passed: number
@@ -42,7 +42,6 @@ export default class MatrixReporter implements Reporter {
         [...(row?.values() ?? [])].reduce((total, { passed }) => total + passed, 0)
       const checks = [...invariants.values()].reduce((total, row) => total + sum(row), 0)
       const runs = process.env.INVARIANT_RUNS ?? "1000"
-      console.log("held: every property held; -: cannot be stated before the first chapter that holds it")
       console.log(
         `${checks} checks of a property on a chapter, ${runs} generated runs each; ${sum(rows.get("faults"))} planted faults found\n`,
       )
@@ -69,7 +68,9 @@ function printMatrix(
   const lines = [...rows]
     .sort(([a], [b]) => a.localeCompare(b))
     .map(([name, row]) => {
-      return `${name.padEnd(width)}${CHAPTERS.map(({ id }) => show(row.get(id)).padStart(7)).join("")}`
+      const cells = CHAPTERS.map(({ id }) => show(row.get(id)).padStart(7)).join("")
+      const first = INVARIANTS.find(({ id }) => id === name)?.first ?? "s01"
+      return `${name.padEnd(width)}${cells}${first === "s01" ? "" : `  not before ${first}`}`
     })
   console.log(
     `\n${title}\n${"".padEnd(width)}${CHAPTERS.map(({ id }) => id.padStart(7)).join("")}\n${lines.join("\n")}\n`,
