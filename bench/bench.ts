@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { compileContestants } from "./compile.ts"
@@ -116,11 +116,41 @@ function* compareStarts({ repeat }: Options): Generator<Row[]> {
   }
 }
 
+/** The check of all chapters beside the compiler on the same files. */
+function* compareChecks({ repeat }: Options): Generator<Row[]> {
+  const folder = mkdtempSync(join(tmpdir(), "bench-check-"))
+  try {
+    const chapters = readdirSync(ROOT).filter((name) => /^s\d\d_/.test(name))
+    const config = join(folder, "tsconfig.json")
+    const files = chapters.map((chapter) => join(ROOT, chapter, "code.ts"))
+    const compilerOptions = { typeRoots: [join(ROOT, "node_modules", "@types")] }
+    writeFileSync(config, JSON.stringify({ extends: join(ROOT, "tsconfig.json"), compilerOptions, files, include: [] }))
+    const tsc = join(ROOT, "node_modules", "@typescript", "native", "bin", "tsc")
+    const commands = new Map([
+      ["npm run check", ["--import", "tsx", join(ROOT, "scripts", "check.ts")]],
+      ["tsc --noEmit", [tsc, "--noEmit", "-p", config]],
+    ])
+    const run = (name: string): number => {
+      const begin = performance.now()
+      runFile(name, commands.get(name) ?? [], "ignore")
+      return performance.now() - begin
+    }
+    takeTurns(commands.keys(), 1, run)
+    yield compareWithOthers(
+      { suite: "check", task: "12 chapters", unit: "ms" },
+      takeTurns(commands.keys(), repeat, run),
+    )
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
 function* compareAll(options: Options): Generator<Row[]> {
   const { only } = options
   if (only === undefined || only === "loop") yield* compareLoops(options)
   if (only === undefined || only === "session") yield* compareSessions(options)
   if (only === undefined || only === "start") yield* compareStarts(options)
+  if (only === undefined || only === "check") yield* compareChecks(options)
 }
 
 function main(args: string[]): void {

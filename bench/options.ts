@@ -4,7 +4,7 @@ import { parseArgs } from "node:util"
 
 /** What a run of the bench is asked to do. */
 export type Options = {
-  /** Leaves out the other two. */
+  /** Leaves out the others. */
   only?: string
   rounds: number[]
   /** Processes per figure. */
@@ -19,14 +19,14 @@ export type Options = {
 }
 
 const USAGE =
-  "[--only loop|session|start] [--rounds 100,1000] [--repeat 7] [--peers DIR [--names pi081,pi]] [--json] [--strict]"
-const PARTS = ["loop", "session", "start"]
+  "[--only loop|session|start|check] [--rounds 100,1000] [--repeat 7] [--peers DIR [--names pi081,pi]] [--json] [--strict]"
+const PARTS = ["loop", "session", "start", "check"]
 
 /** Reads the command line. Throws with one line that says what was expected and what came. */
 export function parseOptions(args: string[]): Options {
   const { only, rounds, repeat, peers, names, json, strict } = parseFlags(args)
   if (only !== undefined && !PARTS.includes(only))
-    throw new Error(`--only: expected loop, session or start, got "${only}"`)
+    throw new Error(`--only: expected loop, session, start or check, got "${only}"`)
   if (names !== undefined && peers === undefined)
     throw new Error(`--names: expected --peers DIR beside it, got "${names}" alone`)
   return {

@@ -1,7 +1,7 @@
 import { median } from "./figures.ts"
 
-/** What is compared: a tool round, its growth within a run, the rebuild of a long path, the start of a chapter's demo. */
-export type Suite = "loop" | "growth" | "rebuild" | "start"
+/** What is compared: a tool round, its growth within a run, the rebuild of a long path, the start of a chapter's demo, the check. */
+export type Suite = "loop" | "growth" | "rebuild" | "start" | "check"
 
 /** What a row is about. */
 export type Subject = {
@@ -40,6 +40,7 @@ const BOUNDS: Record<Suite, Record<string, number>> = {
   growth: { s12: 1.5 },
   rebuild: { floor: 1.5, pi081: 0.1 },
   start: { "empty file": 1.15 },
+  check: { "tsc --noEmit": 3.5 },
 }
 
 function summarize(subject: Subject, samples: Map<string, number[]>): Row[] {
