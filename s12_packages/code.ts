@@ -779,7 +779,7 @@ export const packageNames: z.ZodType<string[]> = z.array(packageName)
 export const packageSchema: z.ZodType<Package> = z
   .strictObject({
     manifest: z.strictObject({ name: packageName, tools: packageNames, commands: packageNames, resources: packageNames }),
-    contents: z.record(packageName, z.string()),
+    contents: z.record(z.string(), z.string()),
   })
   .superRefine((pkg, context) => {
     for (const name of findMismatches(pkg)) context.addIssue(`"${name}" must be listed once and have a text`)

@@ -154,7 +154,7 @@ function findCommandFaults(book: Book, root: string): Problem[] {
     const file = /npx tsx (\S+)/.exec(text)?.[1]?.replaceAll("`", "")
     if (file?.includes("/") && !file.includes("*") && !file.startsWith("my/") && !fs.existsSync(path.join(root, file)))
       return fault(`there is no file ${file}`)
-    if (block === "sh" && text.trim() !== "" && !/^(npx tsx|npm |node |git |docker |#|pi )/.test(text))
+    if (block === "sh" && text.trim() !== "" && !/^(npx tsx|npm |node |git |docker |openshell |#|pi )/.test(text))
       return fault(`"${text}" is no command of this course`)
     return []
   })

@@ -168,6 +168,17 @@ part("s12", "Packages", (chapter) => {
     for (const reason of reasons) expect(message).toContain(reason)
   })
 
+  test("a name that is not plain does not hide that a text is missing", () => {
+    const pkg = greetings()
+    pkg.manifest.tools.push("../up")
+    delete pkg.contents.greet
+    pkg.contents["a/b"] = "text"
+    const load = () => chapter.core.loadPackage(pkg)
+    expect(load).toThrow("expected a plain name")
+    expect(load).toThrow('"greet" must be listed once and have a text')
+    expect(load).toThrow('"a/b" must be listed once and have a text')
+  })
+
   test.each([null, undefined, 7, "package", [], {}])("refuses %j", (pkg) => {
     expect(() => chapter.core.loadPackage(pkg as never)).toThrow("package refused")
   })

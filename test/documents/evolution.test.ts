@@ -9,7 +9,10 @@ import { RULES } from "../../scripts/rules/index.ts"
 import { ROOT } from "../support/ladder.ts"
 
 const read = (file: string): string => fs.readFileSync(path.join(ROOT, file), "utf8")
-const PAGES = ["README.md", "README.en.md", "EVOLUTION.md", "EVOLUTION.en.md"]
+const PAIRS = ["README", "EVOLUTION", "GLOSSARY", "STUDY", "CONTRIBUTING"].map(
+  (name) => [`${name}.md`, `${name}.en.md`] as const,
+)
+const PAGES = PAIRS.flat()
 
 /** Links with an anchor that the page behind them does not have. */
 function lostAnchors(text: string): string[] {
@@ -97,10 +100,7 @@ describe("pages", () => {
     expect(localLinks(read(file)).filter((link) => !fs.existsSync(path.join(ROOT, link)))).toEqual([])
   })
 
-  test.each([
-    ["README.md", "README.en.md"],
-    ["EVOLUTION.md", "EVOLUTION.en.md"],
-  ])("%s and %s have the same headings, tables and blocks", (chinese, english) => {
+  test.each(PAIRS)("%s and %s have the same headings, tables and blocks", (chinese, english) => {
     expect(skeleton(read(english))).toEqual(skeleton(read(chinese)))
   })
 
