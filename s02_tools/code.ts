@@ -154,7 +154,7 @@ export type ToolSpec = {
 /** A tool as the machine runs it. Synchronous; it may throw. */
 export type ToolHandler = (input: Record<string, string>) => string
 
-/** Both halves of a tool. The only shape a tool has in this course (U2). */
+/** Both halves of a tool: what the model reads, and what the program runs. */
 export type Tool = {
   spec: ToolSpec
   handler: ToolHandler

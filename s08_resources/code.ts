@@ -172,7 +172,7 @@ export type ToolSpec = {
 /** A tool as the machine runs it. Synchronous; it may throw. */
 export type ToolHandler = (input: Record<string, string>) => string
 
-/** Both halves of a tool. The only shape a tool has in this course (U2). */
+/** Both halves of a tool: what the model reads, and what the program runs. */
 export type Tool = {
   spec: ToolSpec
   handler: ToolHandler
@@ -259,7 +259,7 @@ export type ToolResultMessage = {
 /** Executes one call, now or later. Whatever it does, the loop records one result per call, in call order. */
 export type ToolExecutor = (call: ToolCall) => ToolResultMessage | Promise<ToolResultMessage>
 
-/** How many requests a turn may make unless told otherwise (R5). */
+/** How many requests one turn may make unless told otherwise (R5). */
 export const DEFAULT_MAX_TURNS = 8
 
 /** A frozen copy with our fields only (I1): a call decided on, run and stored is the same call. */
@@ -278,9 +278,10 @@ export function errorResult(call: ToolCall, error: unknown): ToolResultMessage {
   return toolResult(call, `error: ${describeError(error)}`)
 }
 
-/** Passes a string through and throws for all else: tools and hooks come from outside, where types are promises. */
+/** Passes a string through and throws for all else: tools come from outside, and nobody checks types while the program runs. */
 export function expectString(value: unknown, source: string): string {
   if (typeof value === "string") return value
+  // Should it be a promise that rejects later, somebody has to catch that.
   guard(() => value)
   const kind = value instanceof Promise ? "a promise" : value === null ? "null" : typeof value
   throw new Error(`${source} returned ${kind}, expected a string`)
@@ -292,7 +293,7 @@ export function checkMaxTurns(maxTurns: number = DEFAULT_MAX_TURNS): number {
   throw new RangeError(`maxTurns must be a positive integer, got ${String(maxTurns)}`)
 }
 
-/** The first id that stands twice. */
+/** The first id that occurs twice, if any. */
 export function findRepeated(ids: readonly string[]): string | undefined {
   return ids.find((id, index) => ids.indexOf(id) < index)
 }
@@ -399,6 +400,7 @@ export function decideToolCall(hooks: ToolHooks, call: ToolCall): BeforeToolCall
   if (hooks.beforeToolCall === undefined) return { type: "allow" }
   const decision: BeforeToolCallResult | undefined = hooks.beforeToolCall(call)
   if (decision?.type === "allow" || decision?.type === "block") return decision
+  // Should it be a promise that rejects later, somebody has to catch that.
   guard(() => decision)
   throw new Error('beforeToolCall gave no decision, expected { type: "allow" } or { type: "block", reason }')
 }
@@ -535,7 +537,7 @@ export type ContextResource = {
 /** How many characters of one resource reach the model. */
 export const MAX_RESOURCE_CHARS = 20_000
 
-/** The texts of a project. The only thing in this course that loads resources (U2). */
+/** Holds the texts of a project and hands out copies of them. */
 export class ResourceLoader {
   constructor(private resources: ContextResource[]) {}
 
@@ -583,7 +585,11 @@ function resolveInside(name: string): string {
 
 const readFile: Tool = {
   spec: { name: "read_file", description: "Reads a text file of this project.", input: { path: "path below the project" } },
-  handler: ({ path: name = "" }) => fs.readFileSync(resolveInside(name), "utf8"),
+  handler: ({ path: name = "" }) => {
+    const target = resolveInside(name)
+    if (fs.statSync(target).isDirectory()) throw new Error(`${name} is a folder, list it instead`)
+    return fs.readFileSync(target, "utf8")
+  },
 }
 
 const listFiles: Tool = {

@@ -176,7 +176,7 @@ export type ToolSpec = {
 /** A tool as the machine runs it. Synchronous; it may throw. */
 export type ToolHandler = (input: Record<string, string>) => string
 
-/** Both halves of a tool. The only shape a tool has in this course (U2). */
+/** Both halves of a tool: what the model reads, and what the program runs. */
 export type Tool = {
   spec: ToolSpec
   handler: ToolHandler
@@ -263,7 +263,7 @@ export type ToolResultMessage = {
 /** Executes one call, now or later. Whatever it does, the loop records one result per call, in call order. */
 export type ToolExecutor = (call: ToolCall) => ToolResultMessage | Promise<ToolResultMessage>
 
-/** How many requests a turn may make unless told otherwise (R5). */
+/** How many requests one turn may make unless told otherwise (R5). */
 export const DEFAULT_MAX_TURNS = 8
 
 /** A frozen copy with our fields only (I1): a call decided on, run and stored is the same call. */
@@ -282,9 +282,10 @@ export function errorResult(call: ToolCall, error: unknown): ToolResultMessage {
   return toolResult(call, `error: ${describeError(error)}`)
 }
 
-/** Passes a string through and throws for all else: tools and hooks come from outside, where types are promises. */
+/** Passes a string through and throws for all else: tools come from outside, and nobody checks types while the program runs. */
 export function expectString(value: unknown, source: string): string {
   if (typeof value === "string") return value
+  // Should it be a promise that rejects later, somebody has to catch that.
   guard(() => value)
   const kind = value instanceof Promise ? "a promise" : value === null ? "null" : typeof value
   throw new Error(`${source} returned ${kind}, expected a string`)
@@ -296,7 +297,7 @@ export function checkMaxTurns(maxTurns: number = DEFAULT_MAX_TURNS): number {
   throw new RangeError(`maxTurns must be a positive integer, got ${String(maxTurns)}`)
 }
 
-/** The first id that stands twice. */
+/** The first id that occurs twice, if any. */
 export function findRepeated(ids: readonly string[]): string | undefined {
   return ids.find((id, index) => ids.indexOf(id) < index)
 }
@@ -403,6 +404,7 @@ export function decideToolCall(hooks: ToolHooks, call: ToolCall): BeforeToolCall
   if (hooks.beforeToolCall === undefined) return { type: "allow" }
   const decision: BeforeToolCallResult | undefined = hooks.beforeToolCall(call)
   if (decision?.type === "allow" || decision?.type === "block") return decision
+  // Should it be a promise that rejects later, somebody has to catch that.
   guard(() => decision)
   throw new Error('beforeToolCall gave no decision, expected { type: "allow" } or { type: "block", reason }')
 }
@@ -539,7 +541,7 @@ export type ContextResource = {
 /** How many characters of one resource reach the model. */
 export const MAX_RESOURCE_CHARS = 20_000
 
-/** The texts of a project. The only thing in this course that loads resources (U2). */
+/** Holds the texts of a project and hands out copies of them. */
 export class ResourceLoader {
   constructor(private resources: ContextResource[]) {}
 
@@ -573,7 +575,7 @@ export function formatResource({ kind, name, content }: ContextResource): string
   return [`# ${kind}: ${heading}`, ...lines.map((line) => `  ${line}`.trimEnd())].join("\n")
 }
 
-// ── s09 Extensions ── code from outside, on a leash ──────────────────────────
+// ── s09 Extensions ── code from outside, by a door of its own ────────────────
 
 /** Something the person can run by name, without the model. */
 export type Command = {
@@ -581,22 +583,22 @@ export type Command = {
   run: () => string
 }
 
-/** What the loop tells the world while it works. The only events above the provider (U2). */
+/** What the loop reports while it works. Not to be confused with `ProviderEvent`, which comes from the model. */
 export type RuntimeEvent =
   | { type: "message"; content: string }
   | { type: "done" }
 
-/** All that an extension can do, and only during its setup. */
+/** All that an extension is given. It works during the setup of the extension only; it is no sandbox. */
 export type ExtensionAPI = {
   on(type: RuntimeEvent["type"], handler: (event: RuntimeEvent) => void): void
   registerTool(tool: Tool): void
   registerCommand(command: Command): void
 }
 
-/** Code that runs (I6): it must be trusted, whatever it says it does. Its name is the name of the function. */
+/** Code that runs, and so has to be trusted (I6). Failures are reported under the name of the function. */
 export type Extension = (api: ExtensionAPI) => void
 
-/** A handler, and whose it is. */
+/** A handler of events, and the name of the extension that it belongs to. */
 export type EventHandler = {
   owner: string
   type: RuntimeEvent["type"]
@@ -635,6 +637,7 @@ export class ExtensionRuntime {
         registerTool: (tool) => add(tools, sealTool(tool)),
         registerCommand: ({ name, run }) => add(commands, { name, run }),
       })
+      // Should it be a promise that rejects later, somebody has to catch that.
       guard(() => result)
       if (result instanceof Promise) throw new Error("its setup is asynchronous, expected a plain function")
       assertFreeNames("tool", tools.map((tool) => tool.spec.name), this.registry.getSpecs().map((spec) => spec.name))
@@ -654,6 +657,7 @@ export class ExtensionRuntime {
   /** The door for code of a project. Until the project is trusted, the code is not even fetched (I6). */
   async useProject(fetchExtension: () => Extension | Promise<Extension>, trust?: ProjectTrust): Promise<boolean> {
     if (trust !== "trusted") return false
+    // A failed fetch becomes an extension that fails, so that `use` reports it like any other.
     const failed = (error: unknown): Extension => {
       return function project() {
         throw error
@@ -754,7 +758,11 @@ function resolveInside(name: string): string {
 
 const readFile: Tool = {
   spec: { name: "read_file", description: "Reads a text file of this project.", input: { path: "path below the project" } },
-  handler: ({ path: name = "" }) => fs.readFileSync(resolveInside(name), "utf8"),
+  handler: ({ path: name = "" }) => {
+    const target = resolveInside(name)
+    if (fs.statSync(target).isDirectory()) throw new Error(`${name} is a folder, list it instead`)
+    return fs.readFileSync(target, "utf8")
+  },
 }
 
 const listFiles: Tool = {
@@ -787,10 +795,10 @@ const resources: ContextResource[] = [
 function wordCounter(api: ExtensionAPI): void {
   let messages = 0
   api.on("message", () => messages++)
-  api.registerCommand({ name: "heard", run: () => `${messages} messages so far` })
+  api.registerCommand({ name: "heard", run: () => `messages so far: ${messages}` })
   api.registerTool({
     spec: { name: "count_words", description: "Counts the words of a text.", input: { text: "any text" } },
-    handler: ({ text = "" }) => `${text.split(/\s+/).length} words`,
+    handler: ({ text = "" }) => `words: ${text.split(/\s+/).length}`,
   })
 }
 

@@ -45,7 +45,7 @@ const SHOWN: Record<string, RegExp[]> = {
   s06: [/error: unknown tool "shout"/, /HELLO!/],
   s07: [/move {3}back to entry_4/, /\* {3}entry_12 assistant/],
   s08: [/I was given 0 texts/, /# agents: AGENTS.md\n {2}Answer in one line/],
-  s09: [/3 words/, /heard 3 messages/, /extension "impostor" failed/],
+  s09: [/words: 3/, /messages so far: 3/, /extension "impostor" failed/],
   s10: [/core {3}\\u\{1b\}\[31mit/, /core {3}\{"type":"done"\}/],
   s11: [/untrusted: extension not even fetched/, /I was given 2 texts/],
   s12: Array.from({ length: 12 }, (_, index) => new RegExp(`^s${String(index + 1).padStart(2, "0")} {2}\\S`, "m")),
