@@ -12,8 +12,10 @@ export async function runCommand(usage: string, main: (args: string[]) => number
   if (process.env.NO_COLOR !== undefined && process.env.NO_COLOR !== "") chalk.level = 0
   // A reader that closes the pipe (`| head`) has seen enough.
   process.stdout.on("error", () => process.exit(0))
+  const args = process.argv.slice(2)
+  if (args.includes("--help") || args.includes("-h")) return console.log(usage)
   try {
-    process.exitCode = await main(process.argv.slice(2))
+    process.exitCode = await main(args)
   } catch (error) {
     const misuse = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS")
     if (!(error instanceof InputError) && !misuse) throw error

@@ -201,7 +201,7 @@ if (process.argv[1] !== undefined && /^lab(\.ts)?$/.test(path.basename(process.a
       console.log(listExperiments())
       return 0
     }
-    const experiment = EXPERIMENTS.find(({ id }) => id === name)
+    const experiment = EXPERIMENTS.find(({ id }) => id === name.toLowerCase())
     if (experiment === undefined)
       throw new InputError(
         `unknown experiment "${name}": expected one of ${EXPERIMENTS.map(({ id }) => id).join(", ")}`,

@@ -9,6 +9,7 @@ import fs from "node:fs"
 import { parseArgs } from "node:util"
 import { startVitest } from "vitest/node"
 import { findChapter } from "./manifest.ts"
+import { parseSource, readSource } from "./surface.ts"
 
 const USAGE = "usage: npm run ladder -- [--upto sNN] [--only sNN] [sNN FILE]"
 
@@ -28,6 +29,7 @@ function readSelection(args: string[]): Record<string, string> {
     throw new Error(`expected a chapter and a file, got "${positionals.join(" ")}"`)
   if (Object.keys(selection).length > 0) throw new Error("a file is tested by itself: leave --upto and --only away")
   if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) throw new Error(`${file} is not a file`)
+  parseSource(file, readSource(file))
   return { LADDER_ONLY: findChapter(name).id, LADDER_FILE: fs.realpathSync(file) }
 }
 

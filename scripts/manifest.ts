@@ -402,7 +402,8 @@ export const INVARIANTS: readonly Invariant[] = [
 
 /** The chapter with this id, or with this number or folder name. Throws for anything else, naming what there is. */
 export function findChapter(name: string): Chapter {
-  const id = /^\d+$/.test(name) ? `s${name.padStart(2, "0")}` : name
+  const number = /^s?(\d+)$/i.exec(name)?.[1]
+  const id = number === undefined ? name : `s${number.padStart(2, "0")}`
   const chapter = CHAPTERS.find((candidate) => candidate.id === id || candidate.folder === id)
   if (chapter !== undefined) return chapter
   throw new InputError(`unknown chapter "${name}": expected one of ${CHAPTERS.map((known) => known.id).join(", ")}`)

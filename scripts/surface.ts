@@ -89,6 +89,20 @@ export function chapterFile(chapter: Chapter, root: string = ROOT): string {
   return path.join(root, chapter.folder, "code.ts")
 }
 
+/** Parses a text. Throws an `InputError` that names the first place which is not valid. */
+export function parseSource(file: string, text: string): ts.SourceFile {
+  const shown = path.relative(process.cwd(), file) || file
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.ES2023, true, ts.ScriptKind.TS)
+  const [problem] = (source as unknown as { parseDiagnostics: ts.DiagnosticWithLocation[] }).parseDiagnostics
+  if (problem !== undefined) {
+    const { line, character } = source.getLineAndCharacterOfPosition(problem.start)
+    throw new InputError(
+      `${shown}:${line + 1}:${character + 1} is not valid TypeScript: ${ts.flattenDiagnosticMessageText(problem.messageText, "\n")}`,
+    )
+  }
+  return source
+}
+
 /** Parses a chapter. Throws an `InputError` for a text that is no TypeScript or has no demo. */
 export function readSurface(
   chapter: Chapter,
@@ -96,14 +110,7 @@ export function readSurface(
   text: string = readSource(file),
 ): Surface {
   const shown = path.relative(process.cwd(), file) || file
-  const source = ts.createSourceFile(file, text, ts.ScriptTarget.ES2023, true, ts.ScriptKind.TS)
-  const [problem] = (source as unknown as { parseDiagnostics: ts.DiagnosticWithLocation[] }).parseDiagnostics
-  if (problem !== undefined) {
-    const { line, character } = source.getLineAndCharacterOfPosition(problem.start)
-    throw new InputError(
-      `${shown}:${line + 1}:${character + 1} is no TypeScript: ${ts.flattenDiagnosticMessageText(problem.messageText, "\n")}`,
-    )
-  }
+  const source = parseSource(file, text)
   const lines = text.split("\n")
   const demoLine = lines.findIndex((line) => DEMO.test(line)) + 1
   if (demoLine === 0)

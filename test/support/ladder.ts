@@ -50,6 +50,7 @@ export function part(first: ChapterId, title: string, define: (chapter: Driver) 
 export function exportsItsParts(first: ChapterId, chapter: Driver): void {
   test("exports its functions and classes", () => {
     const expected = findChapter(first).parts.filter((name) => name in final)
-    expect(expected.filter((name) => !(name in chapter.core))).toEqual([])
+    const missing = expected.filter((name) => !(name in chapter.core))
+    expect(missing, `${chapter.id} does not export ${missing.join(", ")}`).toEqual([])
   })
 }
