@@ -1,0 +1,590 @@
+import fs from "node:fs"
+import path from "node:path"
+import { stripVTControlCharacters } from "node:util"
+import { afterAll, describe, expect, test } from "vitest"
+import { checkSteps, pairChapters, readChapters, type Step } from "../../scripts/constitution.ts"
+import { CHAPTERS, type Chapter, type ChapterId, findChapter } from "../../scripts/manifest.ts"
+import type { CheckReport } from "../../scripts/report.ts"
+import { RULES } from "../../scripts/rules/index.ts"
+import type { Finding } from "../../scripts/rules/rule.ts"
+import { chapterFile, readSurface } from "../../scripts/surface.ts"
+import {
+  BROKEN,
+  Copy,
+  doBeforeAll,
+  expectRefusal,
+  finish,
+  here,
+  makeTemporaryFolder,
+  type Run,
+  replaceOnce,
+} from "../support/commands.ts"
+
+const IDS = CHAPTERS.map(({ id }) => id)
+const ARTICLES = ["R1", "R2", "R3", "R7", "R8", "U2", "I1"]
+
+const temporary = makeTemporaryFolder()
+
+afterAll(() => fs.rmSync(temporary, { recursive: true, force: true }))
+
+describe("the chapters", { timeout: 60_000 }, () => {
+  const surfaces = readChapters(CHAPTERS)
+  const steps = pairChapters(surfaces)
+
+  /** All twelve steps, with one chapter read from another text or under another entry of the manifest. */
+  function stepsWith(id: ChapterId, text: string, chapter: Chapter): Step[] {
+    const index = IDS.indexOf(id)
+    const next = surfaces[index + 1]
+    const edited = [readSurface(chapter, chapterFile(chapter), text), ...(next === undefined ? [] : [next])]
+    return steps.toSpliced(index, edited.length, ...pairChapters(edited, surfaces[index - 1]))
+  }
+
+  test("hold against the constitution", () => {
+    expect(checkSteps(steps)).toEqual([])
+  })
+
+  type Edit = {
+    says: string
+    chapter: ChapterId
+    /** What is edited in the source, if anything, and into what. */
+    from?: string
+    to?: string
+    /** What is edited in the chapter's entry of the manifest, if anything. */
+    manifest?: (chapter: Chapter) => Partial<Chapter>
+    rule: string
+    symbol: string
+    /** What stands in the line that the finding points at: in the edited chapter, or, for what is gone, in the one before. */
+    at: string
+  }
+
+  const EXECUTOR = `/** Executes one call, now or later. Whatever it does, the loop records one result per call, in call order. */
+export type ToolExecutor = (call: ToolCall) => ToolResultMessage | Promise<ToolResultMessage>`
+  const LIMIT = `/** How many requests a turn may make unless told otherwise (R5). */
+export const DEFAULT_MAX_TURNS = 8`
+
+  const NO_REASON = { reason: "none", reasonZh: "无" }
+
+  const EDITS: Edit[] = [
+    {
+      says: "a field is taken out of s02",
+      chapter: "s02",
+      from: "  output: Output\n",
+      to: "",
+      rule: "R1-FIELD-GONE",
+      symbol: "TurnOptions.output",
+      at: "export type TurnOptions = {",
+    },
+    {
+      says: "a field of s06 is no longer optional",
+      chapter: "s06",
+      from: "  maxTurns?: number\n",
+      to: "  maxTurns: number\n",
+      rule: "R1-FIELD-CHANGED",
+      symbol: "TurnOptions.maxTurns",
+      at: "  maxTurns: number",
+    },
+    {
+      says: "a union of s09 has lost a member",
+      chapter: "s09",
+      from: '  | "error"\n',
+      to: "",
+      rule: "R1-MEMBER-GONE",
+      symbol: 'StopReason."error"',
+      at: "export type StopReason =",
+    },
+    {
+      says: "a type of s10 is any",
+      chapter: "s10",
+      from: "  run: () => string\n",
+      to: "  run: () => any\n",
+      rule: "R1-ANY",
+      symbol: "Command",
+      at: "  run: () => any",
+    },
+    {
+      says: "a class of s06 has lost a method",
+      chapter: "s06",
+      from: "  getSpecs(): ToolSpec[] {\n    return [...this.#tools.values()].map((tool) => tool.spec)\n  }\n",
+      to: "",
+      rule: "R2-MEMBER-GONE",
+      symbol: "ToolRegistry.getSpecs",
+      at: "export class ToolRegistry {",
+    },
+    {
+      says: "a method of s08 does something else",
+      chapter: "s08",
+      from: "    return path.reverse()\n",
+      to: "    return path\n",
+      rule: "R2-MEMBER-CHANGED",
+      symbol: "SessionTree.currentPath",
+      at: "    return path",
+    },
+    {
+      says: "a welded method of s04 returns something else",
+      chapter: "s04",
+      from: "  getSpecs(): ToolSpec[] {",
+      to: "  getSpecs(): readonly ToolSpec[] {",
+      manifest: ({ welds }) => ({ welds: [...welds, { name: "ToolRegistry.getSpecs", ...NO_REASON }] }),
+      rule: "R2-SIGNATURE",
+      symbol: "ToolRegistry.getSpecs",
+      at: "  getSpecs(): readonly ToolSpec[] {",
+    },
+    {
+      says: "the upgrade of s03 is not declared",
+      chapter: "s03",
+      manifest: () => ({ upgrades: [] }),
+      rule: "R3-SILENT",
+      symbol: "Provider.complete",
+      at: "export interface Provider {",
+    },
+    {
+      says: "s05 declares an upgrade of its own",
+      chapter: "s05",
+      manifest: () => ({
+        upgrades: [
+          { rule: "U1", name: "Output.log", from: "log(line: string): void", to: "log(): void", ...NO_REASON },
+        ],
+      }),
+      rule: "R3-FOREIGN",
+      symbol: "Output.log",
+      at: "export type Output = ",
+    },
+    {
+      says: "the upgrade of s11 did not happen as declared",
+      chapter: "s11",
+      manifest: ({ upgrades }) => ({
+        upgrades: upgrades.map((upgrade) => ({ ...upgrade, to: "load(trust?: ProjectTrust): string[]" })),
+      }),
+      rule: "R3-UNUSED",
+      symbol: "ResourceLoader.load",
+      at: "export class ResourceLoader {",
+    },
+    {
+      says: "the core of s04 writes to the console",
+      chapter: "s04",
+      from: "  const { stopReason, ...sent } = message\n",
+      to: "  const { stopReason, ...sent } = message\n  console.log(sent)\n",
+      rule: "R7-CONSOLE",
+      symbol: "toProviderMessage",
+      at: "  console.log(sent)",
+    },
+    {
+      says: "s12 imports another chapter",
+      chapter: "s12",
+      from: 'import fs from "node:fs"\n',
+      to: 'import fs from "node:fs"\nimport { guard as other } from "../s01_state/code.ts"\n',
+      rule: "R7-IMPORT",
+      symbol: "../s01_state/code.ts",
+      at: 'import { guard as other } from "../s01_state/code.ts"',
+    },
+    {
+      says: "the core of s07 reads a file",
+      chapter: "s07",
+      from: "  const maxTurns = checkMaxTurns(options.maxTurns)\n",
+      to: '  const maxTurns = checkMaxTurns(Number(fs.readFileSync("limit")))\n',
+      rule: "R7-IMPORT",
+      symbol: "runEventedToolLoop",
+      at: '  const maxTurns = checkMaxTurns(Number(fs.readFileSync("limit")))',
+    },
+    {
+      says: "a function of s05 is gone",
+      chapter: "s05",
+      from: `/** The first id that stands twice. */
+export function findRepeated(ids: readonly string[]): string | undefined {
+  return ids.find((id, index) => ids.indexOf(id) < index)
+}
+
+`,
+      to: "",
+      rule: "R8-GONE",
+      symbol: "findRepeated",
+      at: "export function findRepeated(",
+    },
+    {
+      says: "two declarations of s07 have changed places",
+      chapter: "s07",
+      from: `${EXECUTOR}\n\n${LIMIT}`,
+      to: `${LIMIT}\n\n${EXECUTOR}`,
+      rule: "R8-MOVED",
+      symbol: "DEFAULT_MAX_TURNS",
+      at: "export const DEFAULT_MAX_TURNS = 8",
+    },
+    {
+      says: "a type of s11 has become an interface",
+      chapter: "s11",
+      from: "export type RuntimeMode = { render(events: RuntimeEvent[]): void }",
+      to: "export interface RuntimeMode { render(events: RuntimeEvent[]): void }",
+      rule: "R8-KIND",
+      symbol: "RuntimeMode",
+      at: "export interface RuntimeMode {",
+    },
+    {
+      says: "a function of s10 says something else",
+      chapter: "s10",
+      from: '? "a promise" :',
+      to: '? "promise" :',
+      rule: "R8-REWRITTEN",
+      symbol: "expectString",
+      at: '? "promise" :',
+    },
+    {
+      says: "an old line of s07 ends with a semicolon",
+      chapter: "s07",
+      from: "  const { id, name, input } = call\n",
+      to: "  const { id, name, input } = call;\n",
+      rule: "R8-REFORMATTED",
+      symbol: "sealToolCall",
+      at: "  const { id, name, input } = call;",
+    },
+    {
+      says: "an old comment of s03 is worded anew",
+      chapter: "s03",
+      from: "/** Both halves of a tool. The only shape a tool has in this course (U2). */",
+      to: "/** The two halves of a tool. The only shape a tool has in this course (U2). */",
+      rule: "R8-REFORMATTED",
+      symbol: "Tool",
+      at: "/** The two halves of a tool.",
+    },
+    {
+      says: "an old banner of s12 is worded anew",
+      chapter: "s12",
+      from: "// ── s08 Resources ── what the project wants the model to know ─",
+      to: "// ── s08 Resources ── what the project tells the model ─",
+      rule: "R8-REFORMATTED",
+      symbol: "ContextResource",
+      at: "// ── s08 Resources ── what the project tells the model ─",
+    },
+    {
+      says: "an old line of s02 is indented otherwise",
+      chapter: "s02",
+      from: "  const { stopReason, ...sent } = message\n",
+      to: "    const { stopReason, ...sent } = message\n",
+      rule: "R8-REFORMATTED",
+      symbol: "toProviderMessage",
+      at: "    const { stopReason, ...sent } = message",
+    },
+    {
+      says: "a weld of s09 calls its parameter otherwise",
+      chapter: "s09",
+      from: "export async function runOneTurn(state: AgentState, userInput: string,",
+      to: "export async function runOneTurn(state: AgentState, prompt: string,",
+      rule: "R8-SIGNATURE",
+      symbol: "runOneTurn",
+      at: "export async function runOneTurn(state: AgentState, prompt: string,",
+    },
+    {
+      says: "a constant of s04 is not exported",
+      chapter: "s04",
+      from: "export const DEFAULT_MAX_TURNS = 8\n",
+      to: "const DEFAULT_MAX_TURNS = 8\n",
+      rule: "R8-EXPORT",
+      symbol: "DEFAULT_MAX_TURNS",
+      at: "const DEFAULT_MAX_TURNS = 8",
+    },
+    {
+      says: "a new type of s11 has lost its banner",
+      chapter: "s11",
+      from: "// ── s11 Trust ──",
+      to: "// -- s11 Trust --",
+      rule: "R8-PLACE",
+      symbol: "ProjectTrust",
+      at: "export type ProjectTrust =",
+    },
+    {
+      says: "s12 adds a type that is not listed",
+      chapter: "s12",
+      from: "// ── Demo ──",
+      to: "/** A guest. */\nexport type Guest = string\n\n// ── Demo ──",
+      rule: "R8-UNLISTED",
+      symbol: "Guest",
+      at: "export type Guest = string",
+    },
+    {
+      says: "s06 lists a weld that is none",
+      chapter: "s06",
+      manifest: ({ welds }) => ({ welds: [...welds, { name: "describeError", ...NO_REASON }] }),
+      rule: "R8-UNUSED",
+      symbol: "describeError",
+      at: "export function describeError(",
+    },
+    {
+      says: "the demo of s02 takes a name of s09",
+      chapter: "s02",
+      from: "async function main(args: string[]): Promise<void> {\n",
+      to: "async function main(args: string[]): Promise<void> {\n  type RuntimeEvent = string\n",
+      rule: "U2-SECOND-MEANING",
+      symbol: "RuntimeEvent",
+      at: "  type RuntimeEvent = string",
+    },
+    {
+      says: "the core of s11 knows a word of a vendor",
+      chapter: "s11",
+      from: '    if (message.stopReason !== "toolUse") return errorResult(',
+      to: '    if (message.stopReason !== "tool_use") return errorResult(',
+      rule: "I1-VENDOR",
+      symbol: "startToolCalls",
+      at: '!== "tool_use")',
+    },
+  ]
+
+  for (const { says, chapter: id, from, to, manifest, rule, symbol, at } of EDITS) {
+    test(`give one finding, at its place, when ${says}`, () => {
+      const chapter = { ...findChapter(id), ...manifest?.(findChapter(id)) }
+      const text = from === undefined || to === undefined ? here.read(id) : replaceOnce(here.read(id), from, to)
+      const found = checkSteps(stepsWith(id, text, chapter))
+      expect(found).toEqual([expect.objectContaining({ rule, chapter: id, symbol })])
+      const [{ message, mend, old, next }] = found as [Finding]
+      expect(message).toContain(symbol.replace('StopReason."error"', "StopReason"))
+      expect(mend).toMatch(/^[A-Z].{20,}\.$/)
+      const before = IDS[IDS.indexOf(id) - 1] ?? id
+      const [spot, file, seen] = next === undefined ? [old, before, here.read(before)] : [next, id, text]
+      expect(spot?.file).toBe(here.file(file))
+      expect(seen.split("\n")[(spot?.line ?? 0) - 1]).toContain(at)
+    })
+  }
+
+  test("were edited against each article of the constitution, and each chapter was", () => {
+    expect([...new Set(EDITS.map(({ rule }) => rule.slice(0, 2)))].sort()).toEqual([...ARTICLES].sort())
+    expect([...new Set(EDITS.map(({ chapter }) => chapter))].sort()).toEqual(IDS.slice(1))
+  })
+})
+
+/** What the table looks like for some chapters: a dot where an article holds, else a count. */
+function table(ids: readonly string[], counts: Record<string, number> = {}): string {
+  const rows = ids.map((id) => {
+    const cells = ARTICLES.map((article) => String(counts[`${id} ${article}`] ?? "·").padStart(4))
+    return `${id} ${findChapter(id).title.padEnd(11)}${cells.join("")}\n`
+  })
+  return `${" ".repeat(15)}${ARTICLES.map((article) => article.padStart(4)).join("")}\n${rows.join("")}\n`
+}
+
+const RULE_COUNT = `${RULES.length} rules`
+const PIPE = { env: { NO_COLOR: undefined } }
+const COLORS = { env: { NO_COLOR: undefined, FORCE_COLOR: "1" } }
+
+/** Writes a file of a reader's own, and gives its path. */
+function writeFile(name: string, text: string): string {
+  const file = path.join(temporary, name, "code.ts")
+  fs.mkdirSync(path.dirname(file))
+  fs.writeFileSync(file, text)
+  return file
+}
+
+const FIELD = "  output: Output\n"
+const KIND = '? "a promise" :'
+
+describe("npm run check", () => {
+  const good = writeFile("good", here.read("s05"))
+  const damaged = writeFile("damaged", replaceOnce(here.read("s05"), FIELD, ""))
+  const twice = writeFile("twice", replaceOnce(replaceOnce(here.read("s05"), FIELD, ""), KIND, '? "promise" :'))
+  const copy = new Copy(temporary)
+  copy.edit("s05", FIELD, "")
+  copy.edit("s05", KIND, '? "promise" :')
+  copy.edit("s09", '  | "error"\n', '  | "error" // or worse, 100 % of it\n')
+
+  const runs = doBeforeAll({
+    all: () => here.run("check", [], PIPE),
+    json: () => here.run("check", ["--json"], COLORS),
+    upto: () => here.run("check", ["--upto", "3"]),
+    only: () => here.run("check", ["--only", "s04_toolloop"]),
+    good: () => here.run("check", ["--as", "s05", good]),
+    damaged: () => here.run("check", ["--as", "s05", "code.ts"], { cwd: path.dirname(damaged) }),
+    twice: () => here.run("check", ["--as", "s05", twice], { env: { FORCE_COLOR: "1" } }),
+    colored: () => here.run("check", ["--as", "s05", twice], COLORS),
+    copy: () => copy.run("check", ["--github"]),
+    copyJson: () => copy.run("check", ["--json"], { env: { GITHUB_ACTIONS: "true" } }),
+    actions: () => copy.run("check", ["--only", "s09"], { env: { GITHUB_ACTIONS: "true" } }),
+    closed: () => {
+      const child = copy.start("check")
+      const run = finish(child)
+      child.stdout?.destroy()
+      return run
+    },
+  })
+
+  test("is what package.json calls check", () => {
+    const { scripts } = JSON.parse(fs.readFileSync(path.join(here.root, "package.json"), "utf8")) as {
+      scripts: Record<string, string>
+    }
+    expect(scripts.check).toBe("node --import tsx scripts/check.ts")
+  })
+
+  test("prints a table in which all holds, and ends with 0", () => {
+    const stdout = `${table(IDS)}The constitution holds: 12 chapters, ${RULE_COUNT}, nothing found.\n`
+    expect(runs.all).toEqual({ code: 0, stdout, stderr: "" })
+  })
+
+  test("--json prints the report for programs", () => {
+    const { code, stdout, stderr } = runs.json
+    const report: CheckReport = { holds: true, chapters: IDS, rules: RULES.map(({ id }) => id), findings: [] }
+    expect([code, JSON.parse(stdout), stderr]).toEqual([0, report, ""])
+  })
+
+  test("--upto checks the chapters up to one, and --only checks one", () => {
+    const first = `${table(["s01", "s02", "s03"])}The constitution holds: 3 chapters, ${RULE_COUNT}, nothing found.\n`
+    expect(runs.upto).toEqual({ code: 0, stdout: first, stderr: "" })
+    const one = `${table(["s04"])}The constitution holds: 1 chapter, ${RULE_COUNT}, nothing found.\n`
+    expect(runs.only).toEqual({ code: 0, stdout: one, stderr: "" })
+  })
+
+  test("--as says that a good file holds", () => {
+    const { code, stdout, stderr } = runs.good
+    expect([code, stderr]).toEqual([0, ""])
+    expect(stdout).toMatch(/code\.ts holds as s05: it keeps all that was there and adds what s05 adds\.\n/)
+  })
+
+  test("--as names the first deviation of a damaged file: the line, what it is, the rule and how to mend it", () => {
+    const { code, stdout, stderr } = runs.damaged
+    expect([code, stderr]).toEqual([1, ""])
+    expect(stdout.startsWith(table(["s05"], { "s05 R1": 1 }))).toBe(true)
+    const line = fs.readFileSync(damaged, "utf8").split("\n").indexOf("export type TurnOptions = {") + 1
+    expect(stdout).toContain(`\nYour s05 first deviates at line ${line}: the field TurnOptions.output is gone.\n`)
+    const was = here.read("s04").split("\n").indexOf(FIELD.trimEnd()) + 1
+    expect(stdout).toMatch(/\nR1-FIELD-GONE {2}s05 {2}the field TurnOptions\.output is gone\n {2}Once introduced, /)
+    expect(stdout).toMatch(
+      new RegExp(`\n {2}was \\S*s04_toolloop/code\\.ts:${was}\n(.*\n)*.*> +${was} \\| +output: Output\n`),
+    )
+    expect(stdout).toMatch(
+      new RegExp(`\n {2}is code\\.ts:${line}\n(.*\n)*.*> +${line} \\| export type TurnOptions = {\n`),
+    )
+    expect(stdout).toContain("\n  mend Put the field back.")
+    expect(stdout.endsWith(`\n1 chapter, ${RULE_COUNT}: 1 found.\n`)).toBe(true)
+  })
+
+  test("--as names the first of two deviations, and lists both", () => {
+    const { code, stdout } = runs.twice
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/\nYour s05 first deviates at line \d+: the field TurnOptions\.output is gone\.\n/)
+    expect(stdout.match(/^R\d-[A-Z-]+/gm)).toEqual(["R1-FIELD-GONE", "R8-REWRITTEN"])
+  })
+
+  test("counts in its table what each chapter breaks, and ends with 1", () => {
+    const { code, stdout, stderr } = runs.copy
+    expect([code, stderr]).toEqual([1, ""])
+    expect(stdout.startsWith(table(IDS, { "s05 R1": 1, "s05 R8": 1, "s09 R8": 1 }))).toBe(true)
+    expect(stdout.endsWith(`\n12 chapters, ${RULE_COUNT}: 3 found.\n`)).toBe(true)
+  })
+
+  test("--json prints every finding, with files as the reader calls them", () => {
+    const { code, stdout, stderr } = runs.copyJson
+    expect([code, stderr]).toEqual([1, ""])
+    const { findings, ...rest } = JSON.parse(stdout) as CheckReport
+    expect(rest).toEqual({ holds: false, chapters: IDS, rules: RULES.map(({ id }) => id) })
+    const line = copy.read("s05").split("\n").indexOf("export type TurnOptions = {") + 1
+    const was = here.read("s04").split("\n").indexOf(FIELD.trimEnd()) + 1
+    expect(findings[0]).toEqual({
+      rule: "R1-FIELD-GONE",
+      chapter: "s05",
+      symbol: "TurnOptions.output",
+      message: "the field TurnOptions.output is gone",
+      mend: expect.stringMatching(/^Put the field back\./),
+      old: { file: "s04_toolloop/code.ts", line: was, end: was },
+      next: { file: "s05_hooks/code.ts", line, end: expect.any(Number) },
+    })
+    expect(findings.map(({ rule, chapter, symbol }) => [rule, chapter, symbol])).toEqual([
+      ["R1-FIELD-GONE", "s05", "TurnOptions.output"],
+      ["R8-REWRITTEN", "s05", "expectString"],
+      ["R8-REFORMATTED", "s09", "StopReason"],
+    ])
+  })
+
+  test("--github adds a line for each finding that GitHub shows beside the code, and so does a run on GitHub", () => {
+    const annotations = runs.copy.stdout.match(/^::error .*$/gm) ?? []
+    const { findings } = JSON.parse(runs.copyJson.stdout) as CheckReport
+    const expected = findings.map(({ rule, message, mend, next }) => {
+      const place = `file=${next?.file},line=${next?.line},endLine=${next?.end}`
+      return `::error ${place},title=${rule}::${`${message}. ${mend}`.replaceAll("%", "%25")}`
+    })
+    expect(annotations).toEqual(expected)
+    expect(runs.actions.stdout.match(/^::error .*$/gm)).toEqual(expected.slice(2))
+  })
+
+  test("paints for those who want it, and only for them", () => {
+    expect(runs.colored.stdout).not.toBe(runs.twice.stdout)
+    expect(stripVTControlCharacters(runs.colored.stdout)).toBe(runs.twice.stdout)
+    for (const { stdout } of [runs.all, runs.twice, runs.json]) expect(stripVTControlCharacters(stdout)).toBe(stdout)
+  })
+
+  test("ends quietly when the reader closes the pipe", () => {
+    expect(runs.closed.stderr).toBe("")
+    expect([0, 1]).toContain(runs.closed.code)
+  })
+})
+
+describe("npm run check refuses", { timeout: 60_000 }, () => {
+  const runs = doBeforeAll(
+    Object.fromEntries(
+      BROKEN.map(({ what, damage }) => {
+        const file = writeFile(what, here.read("s04"))
+        damage(file)
+        return [what, () => here.run("check", ["--as", "s04", file])]
+      }),
+    ),
+  )
+
+  for (const { what, says } of BROKEN) {
+    test(`a file that ${what}, with one clear line and exit code 2`, () => {
+      expect(expectRefusal(runs[what] as Run, "check")).toMatch(says)
+    })
+
+    test(`a chapter that ${what}`, () => {
+      const file = writeFile(`chapter ${what}`, here.read("s07"))
+      damage(what, file)
+      expect(() => readChapters(CHAPTERS, { s07: file })).toThrow(says)
+    })
+  }
+
+  function damage(what: string, file: string): void {
+    BROKEN.find((kind) => kind.what === what)?.damage(file)
+  }
+
+  const MISUSES: [args: string[], says: RegExp][] = [
+    [["--upto", "s99"], /^unknown chapter "s99": expected one of s01, s02, .*, s12$/],
+    [["--only", ""], /^unknown chapter ""/],
+    [["--upto"], /--upto/],
+    [["--everything"], /^Unknown option '--everything'/],
+    [["--upto", "s03", "--only", "s03"], /exclude each other$/],
+    [["s04"], /^unexpected "s04": .* --as$/],
+    [["--as", "s04"], /^--as s04 expects one file, got 0$/],
+  ]
+  const misuses = doBeforeAll(
+    Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => here.run("check", args)])),
+  )
+
+  for (const [args, says] of MISUSES) {
+    test(`the arguments ${JSON.stringify(args)}`, () => {
+      expect(expectRefusal(misuses[args.join(" ")] as Run, "check")).toMatch(says)
+    })
+  }
+})
+
+describe("npm run check --watch", { timeout: 600_000 }, () => {
+  test("checks again whenever the file changes, also after an edit that is no TypeScript, until it is ended", async () => {
+    const text = here.read("s05")
+    const file = writeFile("watched", text)
+    const child = here.start("check", ["--watch", "--as", "s05", file])
+    const end = finish(child)
+    let seen = ""
+    for (const stream of [child.stdout, child.stderr]) stream?.on("data", (piece: string) => (seen += piece))
+
+    /** Saves the file until the command has said so, since a system may be slow to start watching. */
+    const expectAfter = async (edited: string, says: RegExp): Promise<void> => {
+      seen = ""
+      for (let tick = 0; tick < 2000 && !says.test(seen); tick++) {
+        if (tick % 50 === 0) fs.writeFileSync(file, edited)
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+      expect(seen).toMatch(says)
+    }
+
+    try {
+      await expectAfter(text, /holds as s05.*Watching; Ctrl\+C ends\./s)
+      await expectAfter(replaceOnce(text, FIELD, ""), /the field TurnOptions\.output is gone.*Watching/s)
+      await expectAfter("const = 1\n", /error: \S+code\.ts:1:7 is not valid TypeScript.*Watching/s)
+      await expectAfter(text, /holds as s05.*Watching/s)
+    } finally {
+      child.kill("SIGINT")
+    }
+    expect((await end).code).toBeNull()
+  })
+})

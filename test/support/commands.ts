@@ -1,0 +1,232 @@
+/** The programs of the repository, started as a reader starts them: as processes of their own, here or in a copy that a test may damage. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import fs from "node:fs"
+import os from "node:os"
+import path from "node:path"
+import { beforeAll, expect } from "vitest"
+import { CHAPTERS, findChapter } from "../../scripts/manifest.ts"
+import { ROOT } from "../../scripts/surface.ts"
+
+/** How a process ended, and all that it wrote. */
+export type Run = {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Where and with what a script starts. */
+export type StartOptions = {
+  cwd?: string
+  /** Added to the environment; `undefined` takes a variable out. */
+  env?: Record<string, string | undefined>
+  /** The address of a module to load before the script. */
+  preload?: string
+}
+
+/** A command of the repository, by the name of its script. */
+export type CommandName = "check" | "diff" | "carry"
+
+/** The environment, without what a terminal, a build server or a git hook around the tests has put there. */
+function plainEnvironment(): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(GIT_|GITHUB_|FORCE_COLOR$|INIT_CWD$)/.test(name)),
+  )
+}
+
+/** Starts a TypeScript file, without colors unless `env` asks for them. */
+export function startScript(
+  file: string,
+  args: readonly string[] = [],
+  { cwd = os.tmpdir(), env = {}, preload }: StartOptions = {},
+): ChildProcess {
+  const modules = [import.meta.resolve("tsx"), ...(preload === undefined ? [] : [preload])]
+  return spawn(process.execPath, [...modules.flatMap((module) => ["--import", module]), file, ...args], {
+    cwd,
+    env: { ...plainEnvironment(), NO_COLOR: "1", ...env },
+  })
+}
+
+/** Waits until a process has ended and its output is complete. */
+export function finish(child: ChildProcess): Promise<Run> {
+  const run: Run = { code: null, stdout: "", stderr: "" }
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => (run.stdout += text))
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (run.stderr += text))
+  return new Promise((resolve, reject) => {
+    child.on("error", reject)
+    child.on("close", (code) => resolve({ ...run, code }))
+  })
+}
+
+/** Does jobs before the first test of a suite, two at a time, so that its tests can share the results. */
+export function doBeforeAll<Jobs extends Readonly<Record<string, () => Promise<unknown>>>>(
+  jobs: Jobs,
+): { readonly [Name in keyof Jobs]: Awaited<ReturnType<Jobs[Name]>> } {
+  const results: Record<string, unknown> = {}
+  beforeAll(async () => {
+    const queue = Object.entries(jobs)
+    const work = async (): Promise<void> => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) results[next[0]] = await next[1]()
+    }
+    await Promise.all([work(), work()])
+  }, 600_000)
+  return results as ReturnType<typeof doBeforeAll<Jobs>>
+}
+
+/** Replaces a text that must stand there exactly once. */
+export function replaceOnce(text: string, from: string, to: string): string {
+  const parts = text.split(from)
+  if (parts.length === 2) return parts.join(to)
+  throw new Error(`expected one place that reads ${JSON.stringify(from)}, found ${parts.length - 1}`)
+}
+
+/** The chapters and the commands in some folder. */
+export class Checkout {
+  readonly root: string
+
+  constructor(root: string) {
+    this.root = root
+  }
+
+  /** Starts a command in the root of the checkout. */
+  start(command: CommandName, args: readonly string[] = [], options: StartOptions = {}): ChildProcess {
+    return startScript(path.join(this.root, "scripts", `${command}.ts`), args, { cwd: this.root, ...options })
+  }
+
+  /** Runs a command to its end. */
+  run(command: CommandName, args: readonly string[] = [], options: StartOptions = {}): Promise<Run> {
+    return finish(this.start(command, args, options))
+  }
+
+  /** The file of a chapter. */
+  file(id: string): string {
+    return path.join(this.root, findChapter(id).folder, "code.ts")
+  }
+
+  read(id: string): string {
+    return fs.readFileSync(this.file(id), "utf8")
+  }
+}
+
+/** This repository. */
+export const here: Checkout = new Checkout(ROOT)
+
+/** A checkout that belongs to a test. */
+export class Copy extends Checkout {
+  #original = new Map<string, string>()
+
+  /** Copies the chapters and the commands into a new folder below `parent`. */
+  constructor(parent: string) {
+    super(fs.mkdtempSync(path.join(parent, "copy-")))
+    for (const name of ["scripts", "package.json", "tsconfig.json"])
+      fs.cpSync(path.join(ROOT, name), path.join(this.root, name), { recursive: true })
+    for (const { id, folder } of CHAPTERS) {
+      fs.mkdirSync(path.join(this.root, folder))
+      this.write(id, here.read(id))
+      this.#original.set(id, this.read(id))
+    }
+    fs.symlinkSync(path.join(ROOT, "node_modules"), path.join(this.root, "node_modules"), "junction")
+  }
+
+  write(id: string, text: string): void {
+    fs.writeFileSync(this.file(id), text)
+  }
+
+  /** Replaces a text of a chapter. It must stand there exactly once. */
+  edit(id: string, from: string, to: string): void {
+    this.write(id, replaceOnce(this.read(id), from, to))
+  }
+
+  /** The texts of the chapters as they were copied, by id. */
+  original(): Record<string, string> {
+    return Object.fromEntries(this.#original)
+  }
+
+  /** The texts of those chapters that are not as they were copied, by id. */
+  changes(): Record<string, string> {
+    const edited = [...this.#original].filter(([id, text]) => this.read(id) !== text)
+    return Object.fromEntries(edited.map(([id]) => [id, this.read(id)]))
+  }
+
+  /** Makes a git repository of the copy, with a first commit. */
+  init(): void {
+    this.git("init", "--quiet")
+    this.commit()
+  }
+
+  /** Commits the chapters as they are. */
+  commit(): void {
+    this.git("add", "--", ...CHAPTERS.map(({ folder }) => folder))
+    this.git("commit", "--quiet", "--message", "As it is")
+  }
+
+  /** Runs git in the copy, with settings of our own. */
+  git(...args: string[]): string {
+    const settings = {
+      "user.name": "Somebody",
+      "user.email": "somebody@example.com",
+      "commit.gpgSign": "false",
+      "core.autocrlf": "false",
+      "core.hooksPath": "none",
+    }
+    const given = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+    return execFileSync("git", [...given, ...args], { cwd: this.root, env: plainEnvironment(), encoding: "utf8" })
+  }
+}
+
+/** A folder for the copies of a test file. Its path is free of links, as the paths are that a process reports. */
+export function makeTemporaryFolder(): string {
+  return fs.realpathSync.native(fs.mkdtempSync(path.join(os.tmpdir(), "learn-")))
+}
+
+function rewrite(change: (text: string) => string): (file: string) => void {
+  return (file) => fs.writeFileSync(file, change(fs.readFileSync(file, "utf8")))
+}
+
+/** Ways in which a file is no chapter, and what a command has to say about it. */
+export const BROKEN: readonly { what: string; damage: (file: string) => void; says: RegExp }[] = [
+  { what: "is missing", damage: (file) => fs.rmSync(file), says: /code\.ts does not exist$/ },
+  {
+    what: "is missing with its folder",
+    damage: (file) => fs.rmSync(path.dirname(file), { recursive: true }),
+    says: /code\.ts does not exist$/,
+  },
+  { what: "is empty", damage: (file) => fs.writeFileSync(file, ""), says: /code\.ts is empty$/ },
+  {
+    what: "is a folder",
+    damage: (file) => {
+      fs.rmSync(file)
+      fs.mkdirSync(file)
+    },
+    says: /code\.ts is a folder, expected a TypeScript file$/,
+  },
+  {
+    what: "has CRLF line ends",
+    damage: rewrite((text) => text.replaceAll("\n", "\r\n")),
+    says: /code\.ts has CR or CRLF line ends, expected LF: ./,
+  },
+  {
+    what: "starts with a byte order mark",
+    damage: rewrite((text) => `\uFEFF${text}`),
+    says: /code\.ts starts with a byte order mark: ./,
+  },
+  {
+    what: "has a syntax error",
+    damage: rewrite((text) => `const = 1\n${text}`),
+    says: /code\.ts:1:7 is not valid TypeScript: ./,
+  },
+  {
+    what: "has no demo",
+    damage: rewrite((text) => text.slice(0, text.indexOf("// ── Demo ──"))),
+    says: /code\.ts has no demo: ./,
+  },
+]
+
+/** Expects that a command refused its input: one clear line and its usage, no stack, exit code 2. Gives the line. */
+export function expectRefusal(run: Run, command: CommandName): string {
+  expect(run).toMatchObject({ code: 2, stdout: "" })
+  const [line = "", usage, ...more] = run.stderr.trimEnd().split("\n")
+  expect(line).toMatch(/^error: ./)
+  expect(usage).toContain(`usage: npm run ${command} -- `)
+  expect(more).toEqual([])
+  return line.slice("error: ".length)
+}
