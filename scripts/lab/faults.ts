@@ -208,7 +208,7 @@ export const FAULTS: readonly Fault[] = [
     invariant: "I6",
     excuse: "Import it first, then we know what to ask about.",
     first: "s11",
-    edits: [[['    if (trust !== "trusted") return false\n    const failed', "    const failed"]]],
+    edits: [[['    if (trust !== "trusted") return false\n    // A failed', "    // A failed"]]],
   },
   {
     name: "package-without-trust",

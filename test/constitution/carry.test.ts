@@ -27,6 +27,10 @@ const CONTESTED = "  const message = await requestMessage(options.provider, buil
 const REPLACED =
   "  const input = buildProviderInput(state, options)\n  const message = await requestMessage(options.provider, input)\n"
 
+/** An edit in the part of s05. */
+const OWN_OLD = "  if (revised === undefined) return result\n"
+const OWN_NEW = "  if (revised === undefined || revised === result) return result\n"
+
 /** What the chapters from one on look like after the edit in the registry. */
 function edited(copy: Copy, ...ids: string[]): Record<string, string> {
   return Object.fromEntries(ids.map((id) => [id, replaceOnce(copy.original()[id] ?? "", OLD, NEW)]))
@@ -88,7 +92,7 @@ describe("npm run carry", { timeout: 60_000 }, () => {
     force: () => {
       const copy = makeRepository()
       copy.edit("s02", OLD, NEW)
-      copy.edit("s05", "/** What a hook decides about a call. */", "/** What a hook says to a call. */")
+      copy.edit("s05", OWN_OLD, OWN_NEW)
       return play(copy, ["s02", "--write"], ["s02", "--write", "--force"], ["s02", "--write", "--force"])
     },
     base: () => {
@@ -196,7 +200,7 @@ describe("npm run carry", { timeout: 60_000 }, () => {
     const { copy, runs, changes } = scenes.force
     const both = Object.entries(edited(copy, ...IDS.slice(1))).map(([id, text]) => [
       id,
-      id < "s05" ? text : replaceOnce(text, "What a hook decides about a call.", "What a hook says to a call."),
+      id < "s05" ? text : replaceOnce(text, OWN_OLD, OWN_NEW),
     ])
     for (const run of runs.slice(1)) expect(run).toMatchObject({ code: 0, stderr: "" })
     expect(changes.slice(1)).toEqual([Object.fromEntries(both), Object.fromEntries(both)])

@@ -11,6 +11,7 @@ import { chapterFile, readSurface } from "../../scripts/surface.ts"
 import {
   BROKEN,
   Copy,
+  declarationIn,
   doBeforeAll,
   expectRefusal,
   finish,
@@ -57,10 +58,11 @@ describe("the chapters", { timeout: 60_000 }, () => {
     at: string
   }
 
-  const EXECUTOR = `/** Executes one call, now or later. Whatever it does, the loop records one result per call, in call order. */
-export type ToolExecutor = (call: ToolCall) => ToolResultMessage | Promise<ToolResultMessage>`
-  const LIMIT = `/** How many requests a turn may make unless told otherwise (R5). */
-export const DEFAULT_MAX_TURNS = 8`
+  const [EXECUTOR, LIMIT, TOOL] = [
+    declarationIn("s07", "ToolExecutor"),
+    declarationIn("s07", "DEFAULT_MAX_TURNS"),
+    declarationIn("s03", "Tool"),
+  ]
 
   const NO_REASON = { reason: "none", reasonZh: "无" }
 
@@ -189,12 +191,7 @@ export const DEFAULT_MAX_TURNS = 8`
     {
       says: "a function of s05 is gone",
       chapter: "s05",
-      from: `/** The first id that stands twice. */
-export function findRepeated(ids: readonly string[]): string | undefined {
-  return ids.find((id, index) => ids.indexOf(id) < index)
-}
-
-`,
+      from: `${declarationIn("s05", "findRepeated")}\n\n`,
       to: "",
       rule: "R8-GONE",
       symbol: "findRepeated",
@@ -239,20 +236,20 @@ export function findRepeated(ids: readonly string[]): string | undefined {
     {
       says: "an old comment of s03 is worded anew",
       chapter: "s03",
-      from: "/** Both halves of a tool. The only shape a tool has in this course (U2). */",
-      to: "/** The two halves of a tool. The only shape a tool has in this course (U2). */",
+      from: TOOL,
+      to: TOOL.replace("/** ", "/** Also: "),
       rule: "R8-REFORMATTED",
       symbol: "Tool",
-      at: "/** The two halves of a tool.",
+      at: "/** Also: ",
     },
     {
       says: "an old banner of s12 is worded anew",
       chapter: "s12",
-      from: "// ── s08 Resources ── what the project wants the model to know ─",
-      to: "// ── s08 Resources ── what the project tells the model ─",
+      from: "// ── s08 Resources ── ",
+      to: "// ── s08 Resources ── also: ",
       rule: "R8-REFORMATTED",
       symbol: "ContextResource",
-      at: "// ── s08 Resources ── what the project tells the model ─",
+      at: "// ── s08 Resources ── also: ",
     },
     {
       says: "an old line of s02 is indented otherwise",
@@ -559,7 +556,7 @@ describe("npm run check refuses", { timeout: 60_000 }, () => {
 })
 
 describe("npm run check --watch", { timeout: 600_000 }, () => {
-  test("checks again whenever the file changes, also after an edit that is no TypeScript, until it is ended", async () => {
+  test("checks again whenever the file changes, also after an edit that is not valid TypeScript, until it is ended", async () => {
     const text = here.read("s05")
     const file = writeFile("watched", text)
     const child = here.start("check", ["--watch", "--as", "s05", file])

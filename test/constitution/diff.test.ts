@@ -8,6 +8,7 @@ import { readSurface } from "../../scripts/surface.ts"
 import {
   BROKEN,
   Copy,
+  declarationIn,
   doBeforeAll,
   expectRefusal,
   finish,
@@ -86,8 +87,7 @@ describe("npm run diff", () => {
   const copy = new Copy(temporary)
   copy.edit("s05", "  output: Output\n", "")
   copy.edit("s05", '? "a promise" :', '? "promise" :')
-  const [before = "", rest = ""] = copy.read("s05").split("/** The first id that occurs twice, if any. */\n")
-  copy.write("s05", before + rest.slice(rest.indexOf("/**")))
+  copy.edit("s05", `${declarationIn("s05", "findRepeated")}\n\n`, "")
 
   const runs = doBeforeAll({
     text: () => here.run("diff", ["s11", "--width", "80"], PIPE),

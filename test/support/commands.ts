@@ -5,7 +5,7 @@ import os from "node:os"
 import path from "node:path"
 import { beforeAll, expect } from "vitest"
 import { CHAPTERS, findChapter } from "../../scripts/manifest.ts"
-import { ROOT } from "../../scripts/surface.ts"
+import { ROOT, readSurface } from "../../scripts/surface.ts"
 
 /** How a process ended, and all that it wrote. */
 export type Run = {
@@ -109,6 +109,13 @@ export class Checkout {
 
 /** This repository. */
 export const here: Checkout = new Checkout(ROOT)
+
+/** A declaration of a chapter, as it stands there, with its comment. */
+export function declarationIn(id: string, name: string): string {
+  const declaration = readSurface(findChapter(id)).core.find((candidate) => candidate.name === name)
+  if (declaration === undefined) throw new Error(`${id} has no ${name}`)
+  return declaration.text
+}
 
 /** A checkout that belongs to a test. */
 export class Copy extends Checkout {
