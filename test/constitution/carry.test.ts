@@ -14,6 +14,7 @@ import {
   makeTemporaryFolder,
   type Run,
   replaceOnce,
+  startCommandServer,
 } from "../support/commands.ts"
 
 const IDS = CHAPTERS.map(({ id }) => id)
@@ -42,6 +43,7 @@ function findingsIn(copy: Copy): Finding[] {
 }
 
 const temporary = makeTemporaryFolder()
+const command = startCommandServer()
 
 afterAll(() => fs.rmSync(temporary, { recursive: true, force: true }))
 
@@ -63,7 +65,7 @@ type Scene = {
 async function play(copy: Copy, ...commands: string[][]): Promise<Scene> {
   const scene: Scene = { copy, runs: [], changes: [] }
   for (const args of commands) {
-    scene.runs.push(await copy.run("carry", args))
+    scene.runs.push(await command(copy, "carry", ...args))
     scene.changes.push(copy.changes())
   }
   return scene
@@ -244,7 +246,7 @@ describe("npm run carry refuses, and writes nothing,", () => {
   const misused = makeRepository()
   misused.edit("s02", OLD, NEW)
   const misuses = doBeforeAll(
-    Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => misused.run("carry", args)])),
+    Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => command(misused, "carry", ...args)])),
   )
 
   for (const [args, says] of MISUSES) {
@@ -273,7 +275,7 @@ describe("npm run carry refuses, and writes nothing,", () => {
           copy.edit("s02", OLD, NEW)
           BROKEN.find((kind) => kind.what === what)?.damage(copy.file(id))
           const before = copy.git("status", "--porcelain", "--untracked-files=no")
-          const run = await copy.run("carry", ["s02", "--write"])
+          const run = await command(copy, "carry", "s02", "--write")
           return { run, untouched: copy.git("status", "--porcelain", "--untracked-files=no") === before }
         }
         return [`${what} ${id}`, job]

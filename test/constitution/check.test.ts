@@ -19,12 +19,14 @@ import {
   makeTemporaryFolder,
   type Run,
   replaceOnce,
+  startCommandServer,
 } from "../support/commands.ts"
 
 const IDS = CHAPTERS.map(({ id }) => id)
 const ARTICLES = ["R1", "R2", "R3", "R7", "R8", "U2", "I1"]
 
 const temporary = makeTemporaryFolder()
+const command = startCommandServer()
 
 afterAll(() => fs.rmSync(temporary, { recursive: true, force: true }))
 
@@ -381,15 +383,16 @@ describe("npm run check", () => {
 
   const runs = doBeforeAll({
     all: () => here.run("check", [], PIPE),
+    nothing: () => here.run("check", ["--as", "s05", "nowhere.ts"]),
     json: () => here.run("check", ["--json"], COLORS),
-    upto: () => here.run("check", ["--upto", "3"]),
-    only: () => here.run("check", ["--only", "s04_toolloop"]),
-    good: () => here.run("check", ["--as", "s05", good]),
+    upto: () => command(here, "check", "--upto", "3"),
+    only: () => command(here, "check", "--only", "s04_toolloop"),
+    good: () => command(here, "check", "--as", "s05", good),
     damaged: () => here.run("check", ["--as", "s05", "code.ts"], { cwd: path.dirname(damaged) }),
     twice: () => here.run("check", ["--as", "s05", twice], { env: { FORCE_COLOR: "1" } }),
     colored: () => here.run("check", ["--as", "s05", twice], COLORS),
-    copy: () => copy.run("check", ["--github"]),
-    copyJson: () => copy.run("check", ["--json"], { env: { GITHUB_ACTIONS: "true" } }),
+    copy: () => command(copy, "check", "--github"),
+    copyJson: () => command(copy, "check", "--json"),
     actions: () => copy.run("check", ["--only", "s09"], { env: { GITHUB_ACTIONS: "true" } }),
     closed: () => {
       const child = copy.start("check")
@@ -409,6 +412,10 @@ describe("npm run check", () => {
   test("prints a table in which all holds, and ends with 0", () => {
     const stdout = `${table(IDS)}The constitution holds: 12 chapters, ${RULE_COUNT}, nothing found.\n`
     expect(runs.all).toEqual({ code: 0, stdout, stderr: "" })
+  })
+
+  test("prints one clear line when it cannot check, and ends with 2", () => {
+    expect(expectRefusal(runs.nothing, "check")).toBe("nowhere.ts does not exist")
   })
 
   test("--json prints the report for programs", () => {
@@ -514,7 +521,7 @@ describe("npm run check refuses", { timeout: 60_000 }, () => {
       BROKEN.map(({ what, damage }) => {
         const file = writeFile(what, here.read("s04"))
         damage(file)
-        return [what, () => here.run("check", ["--as", "s04", file])]
+        return [what, () => command(here, "check", "--as", "s04", file)]
       }),
     ),
   )
@@ -545,7 +552,7 @@ describe("npm run check refuses", { timeout: 60_000 }, () => {
     [["--as", "s04"], /^--as s04 expects one file, got 0$/],
   ]
   const misuses = doBeforeAll(
-    Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => here.run("check", args)])),
+    Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => command(here, "check", ...args)])),
   )
 
   for (const [args, says] of MISUSES) {

@@ -15,6 +15,7 @@ import {
   here,
   makeTemporaryFolder,
   type Run,
+  startCommandServer,
 } from "../support/commands.ts"
 
 const PIPE = { env: { NO_COLOR: undefined } }
@@ -80,6 +81,7 @@ function coreOf(id: string): string {
 }
 
 const temporary = makeTemporaryFolder()
+const command = startCommandServer()
 
 afterAll(() => fs.rmSync(temporary, { recursive: true, force: true }))
 
@@ -93,15 +95,16 @@ describe("npm run diff", () => {
     text: () => here.run("diff", ["s11", "--width", "80"], PIPE),
     colored: () => here.run("diff", ["s11", "--width", "80"], COLORS),
     json: () => here.run("diff", ["10", "11", "--json"], COLORS),
-    far: () => here.run("diff", ["s03", "s07", "--json"]),
-    back: () => here.run("diff", ["s07_session", "s03_stream", "--json"]),
-    stat: () => here.run("diff", ["s11", "--stat"]),
+    far: () => command(here, "diff", "s03", "s07", "--json"),
+    back: () => command(here, "diff", "s07_session", "s03_stream", "--json"),
+    stat: () => command(here, "diff", "s11", "--stat"),
     markdown: () => here.run("diff", ["s11", "--markdown"], COLORS),
     patch: () => here.run("diff", ["s04", "--unified"], COLORS),
-    farPatch: () => here.run("diff", ["s01", "s12", "--unified"]),
-    wide: () => here.run("diff", ["s11", "--width", "160"]),
-    damaged: () => copy.run("diff", ["s05"]),
-    damagedJson: () => copy.run("diff", ["s05", "--json"]),
+    farPatch: () => command(here, "diff", "s01", "s12", "--unified"),
+    wide: () => command(here, "diff", "s11", "--width", "160"),
+    damaged: () => command(copy, "diff", "s05"),
+    damagedJson: () => command(copy, "diff", "s05", "--json"),
+    nothing: () => here.run("diff", ["s01"]),
     closed: () => {
       const child = here.start("diff", ["s12"])
       const run = finish(child)
@@ -115,6 +118,10 @@ describe("npm run diff", () => {
       scripts: Record<string, string>
     }
     expect(scripts.diff).toBe("node --import tsx scripts/diff.ts")
+  })
+
+  test("prints one clear line when it cannot compare, and ends with 2", () => {
+    expect(expectRefusal(runs.nothing, "diff")).toMatch(/^s01 is the first chapter: there is nothing before it/)
   })
 
   test("shows what s11 adds to s10, in groups: what is new, grown, welded and upgraded", () => {
@@ -272,7 +279,6 @@ describe("npm run diff refuses", () => {
     [[], /^expected one chapter or two, got 0$/],
     [["s01", "s02", "s03"], /^expected one chapter or two, got 3$/],
     [["s04", "4"], /^s04 and s04 are the same chapter$/],
-    [["s01"], /^s01 is the first chapter: there is nothing before it/],
     [["s03", "chapter"], /^unknown chapter "chapter": expected one of s01, s02, .*, s12$/],
     [["s04", "--width", "x"], /^--width expects a whole number from 20 on, got "x"$/],
     [["s04", "--width", "19"], /^--width expects a whole number from 20 on, got "19"$/],
@@ -280,12 +286,12 @@ describe("npm run diff refuses", () => {
     [["s04", "--side-by-side"], /^Unknown option '--side-by-side'/],
   ]
   const runs = doBeforeAll({
-    ...Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => here.run("diff", args)])),
+    ...Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => command(here, "diff", ...args)])),
     ...Object.fromEntries(
       BROKEN.map(({ what, damage }, index) => {
         const copy = new Copy(temporary)
         damage(copy.file(index % 2 === 0 ? "s04" : "s05"))
-        return [what, () => copy.run("diff", ["s04", "s05"])]
+        return [what, () => command(copy, "diff", "s04", "s05")]
       }),
     ),
   })

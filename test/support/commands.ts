@@ -3,9 +3,11 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import fs from "node:fs"
 import os from "node:os"
 import path from "node:path"
-import { beforeAll, expect } from "vitest"
+import { fileURLToPath } from "node:url"
+import { afterAll, beforeAll, expect } from "vitest"
 import { CHAPTERS, findChapter } from "../../scripts/manifest.ts"
 import { ROOT, readSurface } from "../../scripts/surface.ts"
+import type { Job } from "./command-server.ts"
 
 /** How a process ended, and all that it wrote. */
 export type Run = {
@@ -21,6 +23,8 @@ export type StartOptions = {
   env?: Record<string, string | undefined>
   /** The address of a module to load before the script. */
   preload?: string
+  /** Whether to open a channel for messages. */
+  channel?: boolean
 }
 
 /** A command of the repository, by the name of its script. */
@@ -37,12 +41,13 @@ function plainEnvironment(): Record<string, string | undefined> {
 export function startScript(
   file: string,
   args: readonly string[] = [],
-  { cwd = os.tmpdir(), env = {}, preload }: StartOptions = {},
+  { cwd = os.tmpdir(), env = {}, preload, channel = false }: StartOptions = {},
 ): ChildProcess {
   const modules = [import.meta.resolve("tsx"), ...(preload === undefined ? [] : [preload])]
   return spawn(process.execPath, [...modules.flatMap((module) => ["--import", module]), file, ...args], {
     cwd,
     env: { ...plainEnvironment(), NO_COLOR: "1", ...env },
+    stdio: ["ignore", "pipe", "pipe", ...(channel ? (["ipc"] as const) : [])],
   })
 }
 
@@ -72,6 +77,40 @@ export function doBeforeAll<Jobs extends Readonly<Record<string, () => Promise<u
   return results as ReturnType<typeof doBeforeAll<Jobs>>
 }
 
+/** Runs a command in a checkout. */
+export type RunCommand = (checkout: Checkout, command: CommandName, ...args: string[]) => Promise<Run>
+
+/**
+ * For the tests of a file: runs commands in processes that have loaded them already, as many as are busy at a time. See command-server.ts. A
+ * process of its own is only needed where the environment or the streams matter.
+ */
+export function startCommandServer(): RunCommand {
+  const servers: ChildProcess[] = []
+  const idle: ChildProcess[] = []
+  const start = (): ChildProcess => {
+    const file = fileURLToPath(new URL("command-server.ts", import.meta.url))
+    const server = startScript(file, [], { channel: true })
+    servers.push(server)
+    return server
+  }
+  afterAll(() => {
+    for (const server of servers) server.disconnect()
+  })
+  return (checkout, command, ...args) => {
+    const server = idle.pop() ?? start()
+    return new Promise((resolve, reject) => {
+      const lose = (code: number | null): void => reject(new Error(`the command server ended with ${code}`))
+      server.once("exit", lose)
+      server.once("message", (run) => {
+        server.off("exit", lose)
+        idle.push(server)
+        resolve(run as Run)
+      })
+      server.send({ script: checkout.script(command), args, cwd: checkout.root } satisfies Job)
+    })
+  }
+}
+
 /** Replaces a text that must stand there exactly once. */
 export function replaceOnce(text: string, from: string, to: string): string {
   const parts = text.split(from)
@@ -87,9 +126,13 @@ export class Checkout {
     this.root = root
   }
 
+  script(command: CommandName): string {
+    return path.join(this.root, "scripts", `${command}.ts`)
+  }
+
   /** Starts a command in the root of the checkout. */
   start(command: CommandName, args: readonly string[] = [], options: StartOptions = {}): ChildProcess {
-    return startScript(path.join(this.root, "scripts", `${command}.ts`), args, { cwd: this.root, ...options })
+    return startScript(this.script(command), args, { cwd: this.root, ...options })
   }
 
   /** Runs a command to its end. */
