@@ -298,59 +298,40 @@ export function findRepeated(ids: readonly string[]): string | undefined {
   return ids.find((id, index) => ids.indexOf(id) < index)
 }
 
-/** Throws unless `results` answers `calls`, one by one and in order. `start` is the place of the first result, for the error. */
-export function assertPairedGroup(calls: readonly string[], results: readonly string[], start: number): void {
-  if (calls.length === results.length && calls.every((id, index) => results[index] === id && calls.indexOf(id) === index)) return
-  const fail = (offset: number, fault: string): never => {
-    throw new Error(`messages[${start + offset}]: ${fault}`)
-  }
-  const repeated = findRepeated(calls)
-  if (repeated !== undefined) fail(-1, `duplicate tool call "${repeated}"`)
-  for (const [offset, id] of results.entries()) {
-    if (!calls.includes(id)) fail(offset, `orphan result "${id}", no such tool call stands before it`)
-    if (results.indexOf(id) < offset) fail(offset, `duplicate result "${id}", its tool call is answered already`)
-  }
-  for (const [offset, id] of calls.entries()) {
-    if (!results.includes(id)) fail(offset, `missing result "${id}", its tool call is not answered`)
-    if (results[offset] !== id) fail(offset, `misplaced result "${results[offset]}", "${id}" is due here`)
-  }
-}
-
 /**
  * Throws unless directly behind each message with calls stand exactly their results, in call order (I2, I4). Runs before every
  * request, so that a broken history fails here, by name, and not far away at the provider. What stands before `from` was checked.
  */
 export function assertPairedToolCalls(messages: readonly ProviderMessage[], from = 0): void {
-  let calls: string[] = []
-  for (let start = from; start <= messages.length; start++) {
-    const results: string[] = []
-    for (let next = messages[start]; next?.role === "toolResult"; next = messages[++start]) results.push(next.toolCallId)
-    assertPairedGroup(calls, results, start - results.length)
-    const message = messages[start]
-    calls = message?.role === "assistant" ? (message.toolCalls ?? []).map((call) => call.id) : []
+  const show = (id?: string): string => (id === undefined ? "no tool result" : `the result of "${id}"`)
+  let due: string[] = []
+  for (let index = from; index <= messages.length; index++) {
+    const message = messages[index]
+    const expected = due.shift()
+    const found = message?.role === "toolResult" ? message.toolCallId : undefined
+    if (found !== expected) throw new Error(`messages[${index}]: expected ${show(expected)}, got ${show(found)}`)
+    if (message?.role !== "assistant") continue
+    due = (message.toolCalls ?? []).map((call) => call.id)
+    const repeated = findRepeated(due)
+    if (repeated !== undefined) throw new Error(`messages[${index}]: the call id "${repeated}" repeats`)
   }
 }
 
-/** Comes back with the one result of a call, whatever the executor does (I2). Never rejects. */
-export async function settleToolCall(call: ToolCall, execute: ToolExecutor): Promise<ToolResultMessage> {
-  try {
-    const { toolCallId, content } = await execute(call)
-    if (toolCallId !== call.id) throw new Error(`the executor answered "${toolCallId}" instead of "${call.id}"`)
-    return toolResult(call, expectString(content, "the executor"))
-  } catch (error) {
-    return errorResult(call, error)
-  }
-}
-
-/** Starts the calls of a message together. The results come in call order, whoever finishes first (I4). */
+/** Starts the calls of a message together. One result each, whatever the executor does (I2), in call order, whoever finishes first (I4). */
 export function startToolCalls(message: AssistantMessage, input: ProviderInput, options: TurnOptions): Promise<ToolResultMessage>[] {
   const registry = options.registry ?? new ToolRegistry()
   const execute = options.execute ?? ((call) => executeToolCall(registry, options.hooks ?? {}, call))
   return (message.toolCalls ?? []).map(async (call) => {
-    // Only a complete message may act (I3), and only with the tools it was shown.
-    if (message.stopReason !== "toolUse") return errorResult(call, "not run, because its message is incomplete")
-    if (!input.tools.some((spec) => spec.name === call.name)) return errorResult(call, `unknown tool "${call.name}"`)
-    return settleToolCall(call, execute)
+    try {
+      // Only a complete message may act (I3), and only with the tools it was shown.
+      if (message.stopReason !== "toolUse") throw new Error("not run, because its message is incomplete")
+      if (!input.tools.some((spec) => spec.name === call.name)) throw new Error(`unknown tool "${call.name}"`)
+      const { toolCallId, content } = await execute(call)
+      if (toolCallId !== call.id) throw new Error(`the executor answered "${toolCallId}" instead of "${call.id}"`)
+      return toolResult(call, expectString(content, "the executor"))
+    } catch (error) {
+      return errorResult(call, error)
+    }
   })
 }
 
@@ -361,7 +342,8 @@ export async function runEventedToolLoop(state: AgentState, options: TurnOptions
   const produced: ProviderMessage[] = []
   let checked = 0
   for (let turn = 0; turn < maxTurns; turn++) {
-    const input = extendSnapshot(snapshot, produced)
+    // Fresh arrays: whoever is handed the request cannot reach into the snapshot.
+    const input = { ...snapshot, messages: snapshot.messages.concat(produced), tools: snapshot.tools.slice() }
     assertPairedToolCalls(input.messages, checked)
     checked = input.messages.length
     const message = await requestMessage(options.provider, input)
@@ -438,11 +420,6 @@ export type TurnSnapshot = {
 /** Takes the snapshot. It has the shape of a request because it is one: the first of the turn. */
 export function createTurnSnapshot(state: AgentState, options: TurnOptions): TurnSnapshot {
   return buildProviderInput(state, options)
-}
-
-/** The next request of a turn: the snapshot, then what the turn has said. Fresh arrays: nobody can reach into the snapshot. */
-export function extendSnapshot(snapshot: TurnSnapshot, produced: readonly ProviderMessage[]): ProviderInput {
-  return { ...snapshot, messages: snapshot.messages.concat(produced), tools: snapshot.tools.slice() }
 }
 
 // ── s07 Session ── a history that can branch ─────────────────────────────────
@@ -560,14 +537,12 @@ export function cutText(text: string, limit: number): string {
 export function buildSystemPrompt(resources: ContextResource[]): string {
   const kinds: ContextResource["kind"][] = ["agents", "skill", "prompt"]
   const ordered = kinds.flatMap((kind) => resources.filter((resource) => resource.kind === kind))
-  return ordered.map(formatResource).join("\n\n")
-}
-
-/** One section of the system prompt. */
-export function formatResource({ kind, name, content }: ContextResource): string {
-  const heading = cutText(name.replace(/[\p{C}\p{Z}]+/gu, " ").trim(), 100).replaceAll("\n", " ")
-  const lines = cutText(content, MAX_RESOURCE_CHARS).split(/\r\n|[\n\v\f\r\x85\u2028\u2029]/)
-  return [`# ${kind}: ${heading}`, ...lines.map((line) => `  ${line}`.trimEnd())].join("\n")
+  const sections = ordered.map(({ kind, name, content }) => {
+    const heading = cutText(name.replace(/[\p{C}\p{Z}]+/gu, " ").trim(), 100).replaceAll("\n", " ")
+    const lines = cutText(content, MAX_RESOURCE_CHARS).split(/\r\n|[\n\v\f\r\x85\u2028\u2029]/)
+    return [`# ${kind}: ${heading}`, ...lines.map((line) => `  ${line}`.trimEnd())].join("\n")
+  })
+  return sections.join("\n\n")
 }
 
 // ── Demo ── tools, a scripted provider and main() ────────────────────────────

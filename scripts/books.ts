@@ -1,8 +1,9 @@
 /** What a chapter's book has to keep to besides its made parts: order, words, links, commands, symbols, and the same build in both languages. */
 import fs from "node:fs"
 import path from "node:path"
+import ts from "typescript"
 import { CHAPTERS, type Chapter } from "./manifest.ts"
-import { ROOT } from "./surface.ts"
+import { chapterFile, ROOT, readSurface } from "./surface.ts"
 
 /** A chapter's book in one language. */
 export type Book = {
@@ -27,7 +28,7 @@ export const SECTIONS: Record<Book["language"], readonly string[]> = {
     "The solution",
     "How it works",
     "Try it",
-    "Into the main line",
+    "Where it fits in",
     "What comes next",
     "In Pi's source",
   ],
@@ -125,6 +126,8 @@ function findSectionFaults({ file, text, language, chapter }: Book): Problem[] {
   const title = `# ${chapter.id}: ${language === "zh" ? chapter.titleZh : chapter.title} — `
   if (!lines[2]?.startsWith(title))
     faults.push({ file, line: 3, message: `expected a title that starts with "${title}"` })
+  if (!/\n<!-- begin: neighbours -->[\s\S]*<!-- end: neighbours -->\n$/.test(text))
+    faults.push({ file, line: lines.length, message: "expected the links to the neighbours at the end" })
   const other = language === "zh" ? "[English](README.en.md)" : "[中文](README.md)"
   if (lines[0] !== other) faults.push({ file, line: 1, message: `expected ${other}` })
   return faults
@@ -195,6 +198,43 @@ function findSymbolFaults(book: Book, root: string): Problem[] {
   })
 }
 
+/** Errors that come from outside of the chapters and may stand in an invented transcript. */
+const FOREIGN_ERRORS = ["socket hang up"]
+
+/** What the errors that a program throws can say, each as a pattern: whatever is put in at run time may be anything. */
+function errorPatterns(source: ts.SourceFile): RegExp[] {
+  const patterns: RegExp[] = []
+  const literal = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")
+  const visit = (node: ts.Node): void => {
+    ts.forEachChild(node, visit)
+    const [text] =
+      ts.isNewExpression(node) && /Error$/.test(node.expression.getText(source)) ? (node.arguments ?? []) : []
+    if (text === undefined) return
+    if (ts.isStringLiteralLike(text)) patterns.push(new RegExp(`^${literal(text.text)}$`))
+    if (!ts.isTemplateExpression(text)) return
+    const rest = text.templateSpans.map((span) => `.+${literal(span.literal.text)}`).join("")
+    patterns.push(new RegExp(`^${literal(text.head.text)}${rest}$`))
+  }
+  visit(source)
+  return patterns
+}
+
+/** Errors in invented transcripts that no chapter so far can give. */
+function findErrorFaults(book: Book, root: string): Problem[] {
+  const known = CHAPTERS.slice(0, CHAPTERS.indexOf(book.chapter) + 1)
+  let patterns: RegExp[] | undefined
+  let made = false
+  return linesOf(book).flatMap(({ number, text, block }): Problem[] => {
+    if (block === undefined) made = text.startsWith("<!-- output: ")
+    const message = block === "text" && !made ? /\berror: (.+?)\s*$/i.exec(text)?.[1] : undefined
+    if (message === undefined || FOREIGN_ERRORS.includes(message)) return []
+    patterns ??= known.flatMap((chapter) => errorPatterns(readSurface(chapter, chapterFile(chapter, root)).source))
+    return patterns.some((pattern) => pattern.test(message))
+      ? []
+      : [{ file: book.file, line: number, message: `no chapter up to ${book.chapter.id} gives the error "${message}"` }]
+  })
+}
+
 /** What is wrong with a book by itself. */
 export function findBookProblems(book: Book, root: string = ROOT): Problem[] {
   return [
@@ -204,6 +244,7 @@ export function findBookProblems(book: Book, root: string = ROOT): Problem[] {
     ...findCommandFaults(book, root),
     ...findLinkFaults(book, root),
     ...findSymbolFaults(book, root),
+    ...findErrorFaults(book, root),
   ]
 }
 

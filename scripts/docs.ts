@@ -113,6 +113,18 @@ const MAKERS: Record<string, Maker> = {
     ),
   dictionary: (_document, surfaces) => `\`\`\`ts\n${dictionary(surfaces)}\n\`\`\``,
   changes: ({ language, chapter }, surfaces) => changes(language, chapter, surfaces),
+  neighbours: ({ language, chapter }) => {
+    const page = language === "zh" ? "README.md" : "README.en.md"
+    const index = CHAPTERS.findIndex(({ id }) => id === chapter?.id)
+    const link = (neighbour: Chapter | undefined, label: (id: string) => string): string[] =>
+      neighbour === undefined ? [] : [`[${label(neighbour.id)}](../${neighbour.folder}/${page})`]
+    return [
+      ...link(CHAPTERS[index - 1], (id) => `← ${id}`),
+      `[${language === "zh" ? "目录" : "Contents"}](../${page})`,
+      `[${language === "zh" ? "术语表" : "Glossary"}](../${page.replace("README", "GLOSSARY")})`,
+      ...link(CHAPTERS[index + 1], (id) => `${id} →`),
+    ].join(" · ")
+  },
 }
 
 /** What a chapter changes against the one before: what is new, what has grown, where it is welded in, what is upgraded. */

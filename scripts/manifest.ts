@@ -140,9 +140,7 @@ export const CHAPTERS: readonly Chapter[] = [
       "expectString",
       "checkMaxTurns",
       "findRepeated",
-      "assertPairedGroup",
       "assertPairedToolCalls",
-      "settleToolCall",
       "startToolCalls",
       "runEventedToolLoop",
     ],
@@ -192,7 +190,7 @@ export const CHAPTERS: readonly Chapter[] = [
     title: "Snapshot",
     titleZh: "快照",
     terms: { zh: ["快照"], en: ["snapshots?"] },
-    parts: ["TurnSnapshot", "createTurnSnapshot", "extendSnapshot"],
+    parts: ["TurnSnapshot", "createTurnSnapshot"],
     welds: [
       {
         name: "runEventedToolLoop",
@@ -239,14 +237,7 @@ export const CHAPTERS: readonly Chapter[] = [
     title: "Resources",
     titleZh: "资源",
     terms: { zh: ["资源", "系统提示词"], en: ["resources?", "system prompt"] },
-    parts: [
-      "ContextResource",
-      "MAX_RESOURCE_CHARS",
-      "ResourceLoader",
-      "cutText",
-      "buildSystemPrompt",
-      "formatResource",
-    ],
+    parts: ["ContextResource", "MAX_RESOURCE_CHARS", "ResourceLoader", "cutText", "buildSystemPrompt"],
     welds: [
       {
         name: "buildProviderInput",
@@ -262,16 +253,7 @@ export const CHAPTERS: readonly Chapter[] = [
     title: "Extensions",
     titleZh: "扩展",
     terms: { zh: ["扩展"], en: ["extensions?"] },
-    parts: [
-      "Command",
-      "RuntimeEvent",
-      "ExtensionAPI",
-      "Extension",
-      "EventHandler",
-      "assertFreeNames",
-      "ExtensionRuntime",
-      "publish",
-    ],
+    parts: ["Command", "RuntimeEvent", "ExtensionAPI", "Extension", "assertFreeNames", "ExtensionRuntime", "publish"],
     welds: [
       {
         name: "recordMessage",

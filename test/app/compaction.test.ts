@@ -95,7 +95,9 @@ describe("selectGroups", () => {
 
   test("B06: a cut by position parts calls from results; a cut by groups does not", () => {
     const history = [user("1"), asks("a", "b"), result("a"), result("b"), says("1"), user("2"), says("2")]
-    expect(() => assertPairedToolCalls(history.slice(-5))).toThrow('messages[0]: orphan result "a"')
+    expect(() => assertPairedToolCalls(history.slice(-5))).toThrow(
+      'messages[0]: expected no tool result, got the result of "a"',
+    )
     expect(() => assertPairedToolCalls(selectGroups(groupInteractions(history), 5, byLength).kept.flat())).not.toThrow()
   })
 

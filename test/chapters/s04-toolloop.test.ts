@@ -277,40 +277,56 @@ part("s04", "Tool loop", (chapter) => {
     })
 
     test.each<[string, Message[], string]>([
-      ["B06: a last call without a result", [user, asks(call("c9"))], 'messages[2]: missing result "c9"'],
-      ["a call before the person's next word", [user, asks(call("a")), user], 'messages[2]: missing result "a"'],
+      [
+        "B06: a last call without a result",
+        [user, asks(call("c9"))],
+        'messages[2]: expected the result of "c9", got no tool result',
+      ],
+      [
+        "a call before the person's next word",
+        [user, asks(call("a")), user],
+        'messages[2]: expected the result of "a", got no tool result',
+      ],
       [
         "the first of two results gone",
         [user, asks(call("a"), call("b")), result("b"), says],
-        'messages[2]: missing result "a"',
+        'messages[2]: expected the result of "a", got the result of "b"',
       ],
       [
         "the last of two results gone",
         [user, asks(call("a"), call("b")), result("a"), says],
-        'messages[3]: missing result "b"',
+        'messages[3]: expected the result of "b", got no tool result',
       ],
-      ["B01: a result whose call is gone", [user, result("c1"), says], 'messages[1]: orphan result "c1"'],
-      ["a result as the first message", [result("c1")], 'messages[0]: orphan result "c1"'],
+      [
+        "B01: a result whose call is gone",
+        [user, result("c1"), says],
+        'messages[1]: expected no tool result, got the result of "c1"',
+      ],
+      ["a result as the first message", [result("c1")], 'messages[0]: expected no tool result, got the result of "c1"'],
       [
         "a result of another message's call",
         [user, asks(call("a")), result("a"), asks(call("b")), result("a")],
-        'messages[4]: orphan result "a"',
+        'messages[4]: expected the result of "b", got the result of "a"',
       ],
-      ["a result twice", [user, asks(call("a")), result("a"), result("a")], 'messages[3]: duplicate result "a"'],
+      [
+        "a result twice",
+        [user, asks(call("a")), result("a"), result("a")],
+        'messages[3]: expected no tool result, got the result of "a"',
+      ],
       [
         "results in completion order",
         [user, asks(call("a"), call("b")), result("b"), result("a")],
-        'messages[2]: misplaced result "b"',
+        'messages[2]: expected the result of "a", got the result of "b"',
       ],
       [
         "a result behind the person's next word",
         [user, asks(call("a")), user, result("a")],
-        'messages[2]: missing result "a"',
+        'messages[2]: expected the result of "a", got no tool result',
       ],
       [
         "an id twice in one message",
         [user, asks(call("a"), call("a")), result("a"), result("a")],
-        'messages[1]: duplicate tool call "a"',
+        'messages[1]: the call id "a" repeats',
       ],
     ])("rejects %s", (_name, messages, error) => {
       expect(() => chapter.core.assertPairedToolCalls(messages)).toThrow(error)
@@ -320,14 +336,16 @@ part("s04", "Tool loop", (chapter) => {
       const state = chapter.state(user, asks(call("lost")), user)
       const provider = chapter.provider()
       await expect(chapter.core.runOneTurn(state, "go", chapter.options({ provider }))).rejects.toThrow(
-        'missing result "lost"',
+        'expected the result of "lost", got no tool result',
       )
       expect(provider.requests).toEqual([])
     })
 
     test("B03: a history that broke off in the middle of its calls is named; with its results added, it goes on", async () => {
       const state = chapter.state(user, asks(call("c1"), call("c2")))
-      await expect(chapter.run({ state, prompt: "again" })).rejects.toThrow('missing result "c1"')
+      await expect(chapter.run({ state, prompt: "again" })).rejects.toThrow(
+        'expected the result of "c1", got no tool result',
+      )
       const mended = chapter.state(user, asks(call("c1"), call("c2")))
       for (const id of ["c1", "c2"])
         chapter.append(mended, chapter.core.errorResult(call(id), "interrupted; it may have taken effect"))
@@ -345,7 +363,8 @@ part("s04", "Tool loop", (chapter) => {
         return "ok"
       }
       const turn = chapter.run({ state, tools: [tool("echo", handler)], replies: [ask(call("a")), say("done")] })
-      if (chapter.number < 6) await expect(turn).rejects.toThrow('orphan result "stray"')
+      if (chapter.number < 6)
+        await expect(turn).rejects.toThrow('expected the result of "a", got the result of "stray"')
       else await expect(turn).resolves.toHaveProperty("last.content", "done")
     })
   })

@@ -198,6 +198,20 @@ part("s09", "Extensions", (chapter) => {
     },
   )
 
+  test("one without a name, or that is no function at all, is reported as anonymous", () => {
+    const { runtime, reports } = runtimeOf(chapter)
+    expect(runtime.use(undefined as never)).toBe(false)
+    expect(
+      runtime.use(() => {
+        throw new Error("half way")
+      }),
+    ).toBe(false)
+    expect(reports).toEqual([
+      'extension "anonymous" failed: extension is not a function',
+      'extension "anonymous" failed: half way',
+    ])
+  })
+
   test("an API that was kept registers nothing later, whether its extension was added or not", () => {
     for (const fails of [false, true]) {
       const { registry, runtime } = runtimeOf(chapter)

@@ -318,8 +318,8 @@ describe("the chapters", { timeout: 60_000 }, () => {
     {
       says: "the core of s11 knows a word of a vendor",
       chapter: "s11",
-      from: '    if (message.stopReason !== "toolUse") return errorResult(',
-      to: '    if (message.stopReason !== "tool_use") return errorResult(',
+      from: '    if (message.stopReason !== "toolUse") throw new Error(',
+      to: '    if (message.stopReason !== "tool_use") throw new Error(',
       rule: "I1-VENDOR",
       symbol: "startToolCalls",
       at: '!== "tool_use")',

@@ -111,6 +111,16 @@ describe("an untruth that is planted in a book is found", () => {
       "a block of code without a mark",
     ],
     [
+      "an error that no chapter gives",
+      (text) => text.replace("## 接下来\n", '## 接下来\n\n```text\nerror: the model is "asleep"\n```\n'),
+      'no chapter up to s01 gives the error "the model is "asleep""',
+    ],
+    [
+      "no way to the next chapter",
+      (text) => text.replace("<!-- end: neighbours -->", ""),
+      "expected the links to the neighbours at the end",
+    ],
+    [
       "another title",
       (text) => text.replace("# s01: 状态", "# s01: 记忆"),
       'expected a title that starts with "# s01: 状态',

@@ -84,7 +84,7 @@ describe.each(EXPERIMENTS.map((experiment) => [experiment.id, experiment] as con
         if (experiment.guarded === "unplanted") expect(report.guarded.deviation).toBe(-1)
         else {
           expect(report.guarded.transcript.visible?.what).toMatch(
-            /^the guard says "messages\[\d+\]: (missing|misplaced|orphan) result "\w+"/,
+            /^the guard says "messages\[\d+\]: expected (the|no tool) result.*, got (the|no tool) result/,
           )
           expect(report.guarded.distance?.requests).toBe(0)
         }
@@ -105,7 +105,7 @@ test("other seeds give other runs, and the guard names the call that was lost", 
   const report = await runExperiment(experiment, findChapter("s12"), 1, 20)
   expect(new Set(report.runs.map(({ transcript }) => JSON.stringify(transcript.lines))).size).toBeGreaterThan(3)
   const lost = report.baseline.lines[report.guarded.deviation]?.text.match(/^result (\w+):/)?.[1]
-  expect(report.guarded.transcript.visible?.what).toContain(`missing result "${lost}"`)
+  expect(report.guarded.transcript.visible?.what).toContain(`expected the result of "${lost}"`)
 })
 
 test("an experiment that cannot be run on a chapter says from where on it can", async () => {

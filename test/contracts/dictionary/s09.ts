@@ -34,7 +34,6 @@ export type Types = {
   RuntimeEvent: s09.RuntimeEvent
   ExtensionAPI: s09.ExtensionAPI
   Extension: s09.Extension
-  EventHandler: s09.EventHandler
   ExtensionRuntime: s09.ExtensionRuntime
 }
 
@@ -51,7 +50,6 @@ export type Dictionary<T extends Names<Types>> = Grown<
       registerCommand(command: T["Command"]): void
     }
     Extension: (api: T["ExtensionAPI"]) => void
-    EventHandler: { owner: string; type: "message" | "done"; handle: (event: T["RuntimeEvent"]) => void }
     ExtensionRuntime: {
       use(extension: T["Extension"]): boolean
       getCommands(): string[]

@@ -34,7 +34,6 @@ export type Types = {
   RuntimeEvent: s10.RuntimeEvent
   ExtensionAPI: s10.ExtensionAPI
   Extension: s10.Extension
-  EventHandler: s10.EventHandler
   ExtensionRuntime: s10.ExtensionRuntime
   RuntimeMode: s10.RuntimeMode
   PrintMode: s10.PrintMode

@@ -34,7 +34,6 @@ export type Types = {
   RuntimeEvent: s11.RuntimeEvent
   ExtensionAPI: s11.ExtensionAPI
   Extension: s11.Extension
-  EventHandler: s11.EventHandler
   ExtensionRuntime: s11.ExtensionRuntime
   RuntimeMode: s11.RuntimeMode
   PrintMode: s11.PrintMode

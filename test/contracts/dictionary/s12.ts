@@ -34,7 +34,6 @@ export type Types = {
   RuntimeEvent: s12.RuntimeEvent
   ExtensionAPI: s12.ExtensionAPI
   Extension: s12.Extension
-  EventHandler: s12.EventHandler
   ExtensionRuntime: s12.ExtensionRuntime
   RuntimeMode: s12.RuntimeMode
   PrintMode: s12.PrintMode
