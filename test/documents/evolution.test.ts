@@ -119,6 +119,16 @@ describe("pages", () => {
     expect(used.filter((name) => !(name in scripts))).toEqual([])
   })
 
+  test.each(["README.md", "README.en.md"])("%s leads to every page of its language and every folder", (file) => {
+    const text = read(file)
+    const language = file.includes(".en.") ? ".en.md" : ".md"
+    const pages = PAGES.filter((page) => page.includes(".en.") === (language === ".en.md") && page !== file)
+    expect(pages.filter((page) => !text.includes(`](${page})`))).toEqual([])
+    const entries = fs.readdirSync(ROOT, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+    const folders = entries.map(({ name }) => name).filter((name) => !/^(\.|s\d\d_|node_modules$|my$)/.test(name))
+    expect(folders.filter((name) => !text.includes(`| \`${name}/`))).toEqual([])
+  })
+
   test("the test command of the README is the one that CI runs", () => {
     const ci = read(".ci/run")
     for (const file of ["README.md", "README.en.md"]) expect(read(file)).toContain("npm ci && npm test")
