@@ -81,9 +81,9 @@ export function describeError(error: unknown): string {
 }
 
 /** What is wrong with a message that has ended, if anything is. */
-export function findProblem(content: string): string | undefined {
+export function findProblem(content: string, stopReason: StopReason): string | undefined {
   if (content.trim() === "") return "the provider sent an empty message"
-  return undefined
+  return stopReason === "error" ? 'the provider ended its message with "error"' : undefined
 }
 
 /** The message to store. A problem makes it an error that says so, behind whatever text had arrived (R4). */
@@ -92,7 +92,7 @@ export function finishMessage(
   stopReason: StopReason,
   problem?: string,
 ): AssistantMessage {
-  const reason = problem ?? findProblem(content)
+  const reason = problem ?? findProblem(content, stopReason)
   const text = content.trim() === "" ? "" : `${content}\n`
   return Object.freeze({
     role: "assistant",

@@ -97,7 +97,7 @@ export function findProblem(content: string, stopReason: StopReason, toolCalls: 
   if (toolCalls.length > 0 && stopReason !== "toolUse") return `the message ended with "${stopReason}", not "toolUse"; no call was run`
   if (toolCalls.length === 0 && stopReason === "toolUse") return "the provider announced tool calls and sent none"
   if (toolCalls.length === 0 && content.trim() === "") return "the provider sent an empty message"
-  return undefined
+  return stopReason === "error" ? 'the provider ended its message with "error"' : undefined
 }
 
 /** The message to store. A problem makes it an error that says so, behind whatever text had arrived (R4). */

@@ -100,7 +100,7 @@ export function findProblem(content: string, stopReason: StopReason, toolCalls: 
   if (toolCalls.length > 0 && stopReason !== "toolUse") return `the message ended with "${stopReason}", not "toolUse"; no call was run`
   if (toolCalls.length === 0 && stopReason === "toolUse") return "the provider announced tool calls and sent none"
   if (toolCalls.length === 0 && content.trim() === "") return "the provider sent an empty message"
-  return undefined
+  return stopReason === "error" ? 'the provider ended its message with "error"' : undefined
 }
 
 /** The message to store. A problem makes it an error that says so, behind whatever text had arrived (R4). */
@@ -835,18 +835,23 @@ const errors: Output = { log: (line) => console.error(line) }
 
 async function main(args: string[]): Promise<void> {
   const { prompt, json } = readArguments(args)
-  const decisions: ProjectTrust[] = prompt === undefined && !json ? ["untrusted", "trusted"] : ["trusted"]
+  const demo = prompt === undefined && !json
+  const decisions: ProjectTrust[] = demo ? ["untrusted", "trusted"] : ["trusted"]
   for (const trust of decisions) {
     const state: AgentState = { messages: new SessionTree(), model: "scripted-1" }
     const registry = new ToolRegistry()
     for (const tool of [readFile, listFiles, paint]) registry.register(tool)
     const extensions = new ExtensionRuntime(registry, errors)
-    const added = await extensions.useProject(() => wordCounter, trust)
+    const fetchExtension = (): Extension => {
+      if (demo) console.log(`fetch  ${wordCounter.name}`)
+      return wordCounter
+    }
+    if (demo) console.log(`trust  ${trust}`)
+    await extensions.useProject(fetchExtension, trust)
     const options: TurnOptions = { provider, output, registry, hooks, loader: new ResourceLoader(resources), extensions, trust }
     if (json) {
       await runOneTurn(state, prompt ?? "rules", { ...options, mode: new JsonMode(claimStdout()) })
     } else {
-      if (prompt === undefined) console.log(`trust  ${trust}: extension ${added ? "added" : "not even fetched"}`)
       await ask(state, prompt ?? "rules", options)
     }
   }

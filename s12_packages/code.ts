@@ -101,7 +101,7 @@ export function findProblem(content: string, stopReason: StopReason, toolCalls: 
   if (toolCalls.length > 0 && stopReason !== "toolUse") return `the message ended with "${stopReason}", not "toolUse"; no call was run`
   if (toolCalls.length === 0 && stopReason === "toolUse") return "the provider announced tool calls and sent none"
   if (toolCalls.length === 0 && content.trim() === "") return "the provider sent an empty message"
-  return undefined
+  return stopReason === "error" ? 'the provider ended its message with "error"' : undefined
 }
 
 /** The message to store. A problem makes it an error that says so, behind whatever text had arrived (R4). */
@@ -987,7 +987,7 @@ async function main(args: string[]): Promise<void> {
     trace("s11", `the project is ${trust}`)
     trace("s12", `package "greetings" ${installed ? "installed" : "refused"}; /motto says: ${extensions.runCommand("motto")}`)
     const { systemPrompt } = createTurnSnapshot(state, options)
-    trace("s06", `the snapshot fixes history, tools and system prompt; the model, ${state.model}, stays in the state`)
+    trace("s06", `the snapshot holds history, tools and system prompt for the turn; the model, ${state.model}, stays in the state`)
     trace("s08", `the system prompt has ${systemPrompt.split("\n").filter((line) => line.startsWith("# ")).length} texts`)
     await runOneTurn(state, "greet me then read secret.txt and LICENSE", watch(options))
     trace("s07", `the session keeps ${state.messages.allEntries().map((entry) => `${entry.id} ${entry.role}`).join(", ")}`)

@@ -73,21 +73,21 @@ function firstDeviation(findings: readonly Finding[], file: string, chapter: str
   return chalk.bold(`Your ${chapter} first deviates${where}: ${first.message}.`)
 }
 
-/** How to mend a file of one's own, where the rule would otherwise speak of the course's manifest. */
+/** How to fix a file of one's own, where the rule would otherwise speak of the course's manifest. */
 const FOR_READERS: Record<string, string> = {
   "R8-UNUSED":
-    "Make the change that the chapter announces; npm run diff -- sNN shows it. What is new is exported, under its banner.",
+    "Make the change that the chapter announces; npm run diff -- sNN shows it. What is new is exported, under its banner, above the demo.",
   "R8-UNLISTED": "Give it a name that the chapter adds, or move it into the demo.",
   "R8-PLACE":
     "Move it to the end of the core, under the banner of the chapter; what belongs to a later chapter does not stand here yet.",
 }
 
-/** The findings as a reader needs them: each thing once, and mended in the file at hand. */
+/** The findings as a reader needs them: each thing once, and fixed in the file at hand. */
 function forReader(findings: readonly Finding[]): Finding[] {
   const misplaced = new Set(findings.filter(({ rule }) => rule === "R8-PLACE").map(({ symbol }) => symbol))
   return findings
     .filter(({ rule, symbol }) => rule !== "R8-UNLISTED" || !misplaced.has(symbol))
-    .map((finding) => ({ ...finding, mend: FOR_READERS[finding.rule] ?? finding.mend }))
+    .map((finding) => ({ ...finding, fix: FOR_READERS[finding.rule] ?? finding.fix }))
 }
 
 function runOnce(selection: Selection, values: { json: boolean; github: boolean }): number {

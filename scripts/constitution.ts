@@ -49,7 +49,7 @@ function checkStep(step: Step, rules: readonly Rule[]): Finding[] {
         message,
         ...(old && { old }),
         ...(next && { next }),
-        mend: rule.mend,
+        fix: rule.fix,
       }
     })
   })

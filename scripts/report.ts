@@ -46,7 +46,7 @@ export function tableReport(steps: readonly Step[], findings: readonly Finding[]
   return [chalk.bold(`${"".padEnd(15)}${articles.map((article) => article.padStart(4)).join("")}`), ...rows].join("\n")
 }
 
-/** One finding with its rule, the code before and after, and how to mend it. */
+/** One finding with its rule, the code before and after, and how to fix it. */
 export function describeFinding(finding: Finding, steps: readonly Step[]): string {
   const rule = RULES.find((candidate) => candidate.id === finding.rule)
   const frames = [finding.old && ["was", finding.old], finding.next && ["is", finding.next]].flatMap((entry) => {
@@ -58,15 +58,15 @@ export function describeFinding(finding: Finding, steps: readonly Step[]): strin
     `${chalk.red.bold(finding.rule)}  ${chalk.bold(finding.chapter)}  ${finding.message}`,
     chalk.dim(`  ${rule?.sentence ?? ""}`),
     ...frames,
-    `  ${chalk.cyan("mend")} ${finding.mend}`,
+    `  ${chalk.cyan("fix")} ${finding.fix}`,
   ].join("\n")
 }
 
 /** A finding as GitHub shows it beside the line. */
-export function githubAnnotation({ rule, message, mend, next, old }: Finding): string {
+export function githubAnnotation({ rule, message, fix, next, old }: Finding): string {
   const spot = next ?? old
   const place = spot === undefined ? "" : `file=${showFile(spot.file)},line=${spot.line},endLine=${spot.end},`
-  return `::error ${place}title=${rule}::${`${message}. ${mend}`.replaceAll("%", "%25").replaceAll("\n", "%0A")}`
+  return `::error ${place}title=${rule}::${`${message}. ${fix}`.replaceAll("%", "%25").replaceAll("\n", "%0A")}`
 }
 
 /** A path for people: relative, with forward slashes on every system. */

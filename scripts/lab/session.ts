@@ -164,7 +164,7 @@ export async function record(
 
 /** Notes where a person would notice, when nothing noticed before. */
 export function noticeAt(transcript: Transcript, find: (line: Line) => boolean, what: string): Transcript {
-  const line = transcript.lines.findLastIndex(find)
+  const line = transcript.lines.findIndex(find)
   if (line >= 0) transcript.visible ??= { line, what }
   return transcript
 }

@@ -28,7 +28,7 @@ export const I1: Rule[] = [
     sentence:
       "A vendor's format stops at the adapter: the core knows no vendor, no vendor's word and no vendor's package.",
     sentenceZh: "厂商格式止步于适配层：核心不认识任何厂商，不用厂商的词，也不用厂商的包。",
-    mend: "Translate it in the adapter, into a field of ours.",
+    fix: "Translate it in the adapter, into a field of ours.",
     scope: "chapter",
     lifted: "nothing",
     find: ({ next }) => {

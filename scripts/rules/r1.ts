@@ -11,7 +11,7 @@ export const R1: Rule[] = [
     article: "R1",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    mend: "Put the field back. A later chapter may add fields; only the three upgrades of U1 take one away.",
+    fix: "Put the field back. A later chapter may add fields; only the three upgrades of U1 take one away.",
     scope: "pair",
     lifted: "U1",
     find: (context) => faultsOf(context, "field-gone", ({ symbol }) => `the field ${symbol} is gone`),
@@ -21,7 +21,7 @@ export const R1: Rule[] = [
     article: "R1",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    mend: "Give the field its old text again: same type, not optional, not readonly unless it was. Add a new field for something new.",
+    fix: "Give the field its old text again: same type, not optional, not readonly unless it was. Add a new field for something new.",
     scope: "pair",
     lifted: "U1",
     find: (context) =>
@@ -32,7 +32,7 @@ export const R1: Rule[] = [
     article: "R1",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    mend: "Put the member back into the union; whoever handles it relies on it.",
+    fix: "Put the member back into the union; whoever handles it relies on it.",
     scope: "pair",
     lifted: "nothing",
     find: (context) =>
@@ -43,7 +43,7 @@ export const R1: Rule[] = [
     article: "R1",
     sentence: "No type of the core is `any`: it would accept whatever the other rules forbid.",
     sentenceZh: "核心里没有 `any`：它会放过其他规则禁止的一切。",
-    mend: "Write the type, or `unknown` and a check.",
+    fix: "Write the type, or `unknown` and a check.",
     scope: "chapter",
     lifted: "nothing",
     find: ({ next }) =>

@@ -10,7 +10,7 @@ export const R2: Rule[] = [
     article: "R2",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    mend: "Put the member back. A class may get more members and never fewer.",
+    fix: "Put the member back. A class may get more members and never fewer.",
     scope: "pair",
     lifted: "U1",
     find: (context) => faultsOf(context, "class-member-gone", ({ symbol }) => `the member ${symbol} is gone`),
@@ -20,7 +20,7 @@ export const R2: Rule[] = [
     article: "R2",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    mend: "Give the member its old text again, or declare it as a weld in scripts/manifest.ts, with the reason.",
+    fix: "Give the member its old text again, or declare it as a weld in scripts/manifest.ts, with the reason.",
     scope: "pair",
     lifted: "weld",
     find: (context) =>
@@ -33,7 +33,7 @@ export const R2: Rule[] = [
     article: "R2",
     sentence: "A welded member keeps its name, its parameters and what it returns.",
     sentenceZh: "被接入的成员，名字、参数和返回类型都不变。",
-    mend: "Give the member its old signature again; only an upgrade under U1 may change one.",
+    fix: "Give the member its old signature again; only an upgrade under U1 may change one.",
     scope: "pair",
     lifted: "U1",
     find: (context) =>

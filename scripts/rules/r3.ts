@@ -30,7 +30,7 @@ export const R3: Rule[] = [
     article: "R3",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    mend: "Declare the upgrade in scripts/manifest.ts, with its old and new form and the reason.",
+    fix: "Declare the upgrade in scripts/manifest.ts, with its old and new form and the reason.",
     scope: "pair",
     lifted: "nothing",
     find: (context) =>
@@ -44,7 +44,7 @@ export const R3: Rule[] = [
     article: "R3",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    mend: "Make it an addition: a new name beside the old one. The constitution allows no fourth upgrade.",
+    fix: "Make it an addition: a new name beside the old one. The constitution allows no fourth upgrade.",
     scope: "pair",
     lifted: "nothing",
     find: (context) =>
@@ -66,7 +66,7 @@ export const R3: Rule[] = [
     article: "R3",
     sentence: "A declared upgrade has happened, exactly as declared.",
     sentenceZh: "登记的升级确实发生了，而且和登记的一模一样。",
-    mend: "Take the upgrade out of scripts/manifest.ts, or write there what really changed.",
+    fix: "Take the upgrade out of scripts/manifest.ts, or write there what really changed.",
     scope: "pair",
     lifted: "nothing",
     find: (context) =>

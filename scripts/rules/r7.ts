@@ -64,7 +64,7 @@ export const R7: Rule[] = [
     article: "R7",
     sentence: "The core writes through Output and RuntimeMode and touches no console and no process.",
     sentenceZh: "核心只通过 Output 和 RuntimeMode 输出，不碰 console，也不碰 process。",
-    mend: "Write to the Output that the caller gave, or move the line into the demo.",
+    fix: "Write to the Output that the caller gave, or move the line into the demo.",
     scope: "chapter",
     lifted: "nothing",
     find: ({ next }) => {
@@ -81,7 +81,7 @@ export const R7: Rule[] = [
     article: "R7",
     sentence: "The core imports nothing; from s10 on it may use chalk, from s12 on zod. No chapter imports another.",
     sentenceZh: "核心不导入任何东西；s10 起可以用 chalk，s12 起可以用 zod。章与章之间不互相导入。",
-    mend: "Take what the core needs as a parameter, and import it in the demo only.",
+    fix: "Take what the core needs as a parameter, and import it in the demo only.",
     scope: "chapter",
     lifted: "nothing",
     find: ({ next, chapter }) => [

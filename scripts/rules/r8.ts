@@ -1,6 +1,8 @@
 /** R8: every chapter is a strict superset of the one before. */
+import ts from "typescript"
 import type { Change } from "../compare.ts"
 import type { Declaration } from "../surface.ts"
+import { spotAt } from "./r7.ts"
 import { type Context, declaresWeld, type Fault, faultsOf, firstDifference, placeOf, type Rule } from "./rule.ts"
 
 const SENTENCE =
@@ -26,13 +28,19 @@ function findPlace({ next }: Context, name: string): Fault["next"] {
   return declaration && placeOf(next, member ?? declaration)
 }
 
+/** The names that a statement declares. */
+function namesOf(statement: ts.Statement): string[] {
+  const declared = ts.isVariableStatement(statement) ? statement.declarationList.declarations : [statement]
+  return declared.flatMap((node) => (node as ts.NamedDeclaration).name?.getText() ?? [])
+}
+
 export const R8: Rule[] = [
   {
     id: "R8-GONE",
     article: "R8",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    mend: "Put the declaration back, under its old name.",
+    fix: "Put the declaration back, under its old name.",
     scope: "pair",
     lifted: "nothing",
     find: (context) => faultsOf(context, "gone", ({ name }) => `${name} is gone`),
@@ -42,7 +50,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    mend: "Move it back to where it stood; new declarations go to the end of the core.",
+    fix: "Move it back to where it stood; new declarations go to the end of the core.",
     scope: "pair",
     lifted: "nothing",
     find: (context) => faultsOf(context, "moved", ({ name }) => `${name} stands in another place`),
@@ -52,7 +60,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    mend: "Declare it the way it was declared before: a type stays a type, an interface an interface.",
+    fix: "Declare it the way it was declared before: a type stays a type, an interface an interface.",
     scope: "pair",
     lifted: "nothing",
     find: (context) => faultsOf(context, "kind", ({ name }) => `${name} is another kind of declaration`),
@@ -62,7 +70,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    mend: `Give it its old text again, or declare it as a weld in scripts/manifest.ts, with the reason. ${CARRY}`,
+    fix: `Give it its old text again, or declare it as a weld in scripts/manifest.ts, with the reason. ${CARRY}`,
     scope: "pair",
     lifted: "weld",
     find: (context) =>
@@ -75,7 +83,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "A change of style alone is a change: it hides what a chapter really adds.",
     sentenceZh: "只改排版也是改动：它会盖住这一章真正加了什么。",
-    mend: `Give the lines their old form again, comments and blank lines included. ${CARRY}`,
+    fix: `Give the lines their old form again, comments and blank lines included. ${CARRY}`,
     scope: "pair",
     lifted: "nothing",
     find: (context) =>
@@ -90,7 +98,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "A welded function keeps its name and its parameters, new ones are appended; its return type only grows.",
     sentenceZh: "被接入的函数，名字和原有参数都不变，新参数只加在后面；返回类型只增不减。",
-    mend: "Put the old parameters first and unchanged, and the old return type back.",
+    fix: "Put the old parameters first and unchanged, and the old return type back.",
     scope: "pair",
     lifted: "nothing",
     find: (context) =>
@@ -110,7 +118,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "A chapter appends its own section; what it adds stands under its own banner.",
     sentenceZh: "每章在末尾接上自己的一节；新增的东西都在自己的横幅下面。",
-    mend: "Move the declaration to the end of the core, under the banner of its chapter.",
+    fix: "Move the declaration to the end of the core, under the banner of its chapter.",
     scope: "pair",
     lifted: "nothing",
     find: ({ chapter, next, changes, old }) => {
@@ -134,7 +142,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "All of the core is exported: a later chapter or a test may need it.",
     sentenceZh: "核心里的声明全部导出：后面的章节或测试可能要用。",
-    mend: "Write export in front of it, or move it into the demo.",
+    fix: "Write export in front of it, or move it into the demo.",
     scope: "chapter",
     lifted: "nothing",
     find: ({ next }) =>
@@ -151,7 +159,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: BOTH_WAYS,
     sentenceZh: BOTH_WAYS_ZH,
-    mend: "Add the name to the parts of the chapter in scripts/manifest.ts, at the place that it has in the source.",
+    fix: "Add the name to the parts of the chapter in scripts/manifest.ts, at the place that it has in the source.",
     scope: "pair",
     lifted: "nothing",
     find: ({ chapter, next, changes, old }) =>
@@ -172,7 +180,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: BOTH_WAYS,
     sentenceZh: BOTH_WAYS_ZH,
-    mend: "Take the entry out of scripts/manifest.ts, or make the change that it announces.",
+    fix: "Take the entry out of scripts/manifest.ts, or make the change that it announces, above the banner of the demo.",
     scope: "pair",
     lifted: "nothing",
     find: (context) => {
@@ -188,11 +196,15 @@ export const R8: Rule[] = [
       )
       const welds = chapter.welds.filter(({ name }) => !happened.has(name))
       return [
-        ...parts.map((symbol) => ({
-          symbol,
-          message: `the manifest lists ${symbol} as a part of ${chapter.id}, and ${chapter.id} does not add it`,
-          next: findPlace(context, symbol),
-        })),
+        ...parts.map((symbol) => {
+          const demo = next.demo.find((statement) => namesOf(statement).includes(symbol))
+          const where = demo === undefined ? "does not add it" : "declares it in its demo, below the core"
+          return {
+            symbol,
+            message: `the manifest lists ${symbol} as a part of ${chapter.id}, and ${chapter.id} ${where}`,
+            next: demo === undefined ? findPlace(context, symbol) : spotAt(next, demo),
+          }
+        }),
         ...welds.map(({ name }) => ({
           symbol: name,
           message: `the manifest lists ${name} as a weld of ${chapter.id}, and its text has not changed`,

@@ -1,4 +1,4 @@
-/** What a rule is: a row with a sentence of the constitution, a way to find what breaks it, and a way to mend that. */
+/** What a rule is: a row with a sentence of the constitution, a way to find what breaks it, and a way to fix that. */
 import type { Change, Spot } from "../compare.ts"
 import type { Chapter, Upgrade } from "../manifest.ts"
 import type { Declaration, Surface } from "../surface.ts"
@@ -17,7 +17,7 @@ export type Finding = {
   message: string
   old?: Spot
   next?: Spot
-  mend: string
+  fix: string
 }
 
 /** What a rule looks at: a chapter, the one before it where there is one, and what changed between them. */
@@ -38,7 +38,7 @@ export type Rule = {
   sentence: string
   /** The same in Chinese. */
   sentenceZh: string
-  mend: string
+  fix: string
   /** What may allow it after all: an upgrade under U1, a weld, or nothing. */
   lifted: "U1" | "weld" | "nothing"
   /** Whether it looks at one chapter alone, or also at the one before. */

@@ -40,11 +40,12 @@ export const U2: Rule[] = [
     sentence:
       "A name that a core exports is declared once and means the same in every chapter; nothing else is called by it.",
     sentenceZh: "核心导出的名字只声明一次，在每一章里都是同一个意思；别的东西不叫这个名字。",
-    mend: "Choose another name for the second thing.",
+    fix: "Choose another name for the second thing; a part of a chapter stands in its core, above the banner of the demo.",
     scope: "chapter",
     lifted: "nothing",
     find: ({ next }) => {
       const dictionary = new Set([...COURSE, ...next.core.map((declaration) => declaration.name)])
+      const inCore = (name: string): boolean => next.core.some((declaration) => declaration.name === name)
       const faults: Fault[] = []
       const seen = new Set<string>()
       const visit = (node: ts.Node): void => {
@@ -56,7 +57,9 @@ export const U2: Rule[] = [
           if (!first)
             faults.push({
               symbol: name,
-              message: `${name} is declared a second time, with a meaning of its own`,
+              message: inCore(name)
+                ? `${name} is declared a second time, with a meaning of its own`
+                : `${name} is declared outside of the core, and the course has this name for a part of it`,
               next: spotAt(next, node),
             })
           seen.add(name)

@@ -47,7 +47,7 @@ const SHOWN: Record<string, RegExp[]> = {
   s08: [/I was given 0 texts/, /# agents: AGENTS.md\n {2}Answer in one line/],
   s09: [/words: 3/, /messages so far: 3/, /extension "impostor" failed/],
   s10: [/core {3}\\u\{1b\}\[31mit/, /core {3}\{"type":"done"\}/],
-  s11: [/untrusted: extension not even fetched/, /I was given 2 texts/],
+  s11: [/trust {2}untrusted\nyou/, /trust {2}trusted\nfetch {2}wordCounter\n[\s\S]*I was given 2 texts/],
   s12: Array.from({ length: 12 }, (_, index) => new RegExp(`^s${String(index + 1).padStart(2, "0")} {2}\\S`, "m")),
 }
 

@@ -79,9 +79,10 @@ part("s01", "State", (chapter) => {
     expect(last.content).toMatch(/^error: \S/)
   })
 
-  test("keeps the explanation that a provider gives with an error", async () => {
+  test("B35: an error that a provider gives with a text keeps the text and says that it is an error", async () => {
     const { last } = await chapter.run({ replies: [ending("error", say("queue full"))] })
-    expect(last).toEqual({ role: "assistant", content: "queue full", stopReason: "error" })
+    const content = 'queue full\nerror: the provider ended its message with "error"'
+    expect(last).toEqual({ role: "assistant", content, stopReason: "error" })
   })
 
   test("B35: an error without a word gets words", async () => {

@@ -346,10 +346,10 @@ part("s04", "Tool loop", (chapter) => {
       await expect(chapter.run({ state, prompt: "again" })).rejects.toThrow(
         'expected the result of "c1", got no tool result',
       )
-      const mended = chapter.state(user, asks(call("c1"), call("c2")))
+      const fixed = chapter.state(user, asks(call("c1"), call("c2")))
       for (const id of ["c1", "c2"])
-        chapter.append(mended, chapter.core.errorResult(call(id), "interrupted; it may have taken effect"))
-      const { last, requests } = await chapter.run({ state: mended, prompt: "again", replies: [say("I go on.")] })
+        chapter.append(fixed, chapter.core.errorResult(call(id), "interrupted; it may have taken effect"))
+      const { last, requests } = await chapter.run({ state: fixed, prompt: "again", replies: [say("I go on.")] })
       expect(last.content).toBe("I go on.")
       expect(requests[0]?.messages.slice(2, 4)).toEqual(
         ["c1", "c2"].map((id) => result(id, "error: interrupted; it may have taken effect")),

@@ -332,9 +332,9 @@ describe("the chapters", { timeout: 60_000 }, () => {
       const text = from === undefined || to === undefined ? here.read(id) : replaceOnce(here.read(id), from, to)
       const found = checkSteps(stepsWith(id, text, chapter))
       expect(found).toEqual([expect.objectContaining({ rule, chapter: id, symbol })])
-      const [{ message, mend, old, next }] = found as [Finding]
+      const [{ message, fix, old, next }] = found as [Finding]
       expect(message).toContain(symbol.replace('StopReason."error"', "StopReason"))
-      expect(mend).toMatch(/^[A-Z].{20,}\.$/)
+      expect(fix).toMatch(/^[A-Z].{20,}\.$/)
       const before = IDS[IDS.indexOf(id) - 1] ?? id
       const [spot, file, seen] = next === undefined ? [old, before, here.read(before)] : [next, id, text]
       expect(spot?.file).toBe(here.file(file))
@@ -437,7 +437,7 @@ describe("npm run check", () => {
     expect(stdout).toMatch(/code\.ts holds as s05: it keeps all that was there and adds what s05 adds\.\n/)
   })
 
-  test("--as names the first deviation of a damaged file: the line, what it is, the rule and how to mend it", () => {
+  test("--as names the first deviation of a damaged file: the line, what it is, the rule and how to fix it", () => {
     const { code, stdout, stderr } = runs.damaged
     expect([code, stderr]).toEqual([1, ""])
     expect(stdout.startsWith(table(["s05"], { "s05 R1": 1 }))).toBe(true)
@@ -451,7 +451,7 @@ describe("npm run check", () => {
     expect(stdout).toMatch(
       new RegExp(`\n {2}is code\\.ts:${line}\n(.*\n)*.*> +${line} \\| export type TurnOptions = {\n`),
     )
-    expect(stdout).toContain("\n  mend Put the field back.")
+    expect(stdout).toContain("\n  fix Put the field back.")
     expect(stdout.endsWith(`\n1 chapter, ${RULE_COUNT}: 1 found.\n`)).toBe(true)
   })
 
@@ -481,7 +481,7 @@ describe("npm run check", () => {
       chapter: "s05",
       symbol: "TurnOptions.output",
       message: "the field TurnOptions.output is gone",
-      mend: expect.stringMatching(/^Put the field back\./),
+      fix: expect.stringMatching(/^Put the field back\./),
       old: { file: "s04_toolloop/code.ts", line: was, end: was },
       next: { file: "s05_hooks/code.ts", line, end: expect.any(Number) },
     })
@@ -495,9 +495,9 @@ describe("npm run check", () => {
   test("--github adds a line for each finding that GitHub shows beside the code, and so does a run on GitHub", () => {
     const annotations = runs.copy.stdout.match(/^::error .*$/gm) ?? []
     const { findings } = JSON.parse(runs.copyJson.stdout) as CheckReport
-    const expected = findings.map(({ rule, message, mend, next }) => {
+    const expected = findings.map(({ rule, message, fix, next }) => {
       const place = `file=${next?.file},line=${next?.line},endLine=${next?.end}`
-      return `::error ${place},title=${rule}::${`${message}. ${mend}`.replaceAll("%", "%25")}`
+      return `::error ${place},title=${rule}::${`${message}. ${fix}`.replaceAll("%", "%25")}`
     })
     expect(annotations).toEqual(expected)
     expect(runs.actions.stdout.match(/^::error .*$/gm)).toEqual(expected.slice(2))

@@ -141,8 +141,8 @@ for (const { id } of RULES) {
         expect(findings.map((finding) => describeFinding(finding, steps[0]))).toEqual(expected)
         for (const finding of findings) {
           const rule = RULES.find((candidate) => candidate.id === finding.rule)
-          expect(finding).toMatchObject({ chapter: chapter.id, mend: rule?.mend })
-          expect(finding.mend).toMatch(/^[A-Z].*\.$/)
+          expect(finding).toMatchObject({ chapter: chapter.id, fix: rule?.fix })
+          expect(finding.fix).toMatch(/^[A-Z].*\.$/)
           expect(namesSymbol(finding)).toBe(true)
           expect(finding.message).not.toContain("\n")
         }

@@ -49,13 +49,19 @@ const DEVIATIONS: Record<
     line: /^assistant \[error\]/,
     instead: /^assistant: Answer 3/,
     visible: /every answer of the other service/,
-    far: { messages: 2, requests: 1 },
+    far: { messages: 0, requests: 0 },
   },
   i6: {
     line: /key-123/,
     instead: /^assistant: Hello\.$/,
     visible: /has read a key/,
     far: { messages: 0, requests: 0 },
+  },
+  "i6-trust": {
+    line: /^request 1, 1 message/,
+    instead: /^request 1, 1 message/,
+    visible: /gives a key away/,
+    far: { messages: 3, requests: 1 },
   },
 }
 

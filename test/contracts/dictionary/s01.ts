@@ -31,7 +31,7 @@ export type Dictionary<T extends Names<Types>> = {
 
 /** How the functions of the turn chain are called. */
 export type Functions<T extends Names<Types>> = {
-  findProblem: (content: string) => string | undefined
+  findProblem: (content: string, stopReason: T["StopReason"]) => string | undefined
   finishMessage: (content: string, stopReason: T["StopReason"], problem?: string) => T["AssistantMessage"]
   toProviderMessage: (message: T["AgentMessage"]) => T["ProviderMessage"]
   buildProviderInput: (state: T["AgentState"]) => T["ProviderInput"]
