@@ -183,7 +183,7 @@ function startedDirectly(): boolean {
 
 if (startedDirectly()) {
   // A reader that closes the pipe (`| head -1`) has seen enough.
-  process.stdout.on("error", () => process.exit(0))
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1))
   main(process.argv.slice(2)).catch((error: unknown) => {
     console.error(`error: ${describeError(error)}`)
     process.exitCode = 1

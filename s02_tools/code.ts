@@ -166,7 +166,7 @@ export function sealTool(tool: Tool): Tool {
   if (typeof tool.handler !== "function") throw new TypeError(`tool "${tool.spec.name}" has no handler, expected a function`)
   const { name, description, input } = tool.spec
   const spec = Object.freeze({ name, description, input: Object.freeze({ ...input }) })
-  return Object.freeze({ spec, handler: tool.handler })
+  return Object.freeze({ spec, handler: tool.handler.bind(tool) })
 }
 
 /** The tools of a session, by name, in the order of registration. */
@@ -237,7 +237,7 @@ function startedDirectly(): boolean {
 
 if (startedDirectly()) {
   // A reader that closes the pipe (`| head -1`) has seen enough.
-  process.stdout.on("error", () => process.exit(0))
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1))
   main(process.argv.slice(2)).catch((error: unknown) => {
     console.error(`error: ${describeError(error)}`)
     process.exitCode = 1

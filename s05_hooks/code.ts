@@ -105,7 +105,7 @@ export function finishMessage(
   toolCalls: ToolCall[] = [],
 ): AssistantMessage {
   const repeated = findRepeated(toolCalls.map((call) => call.id))
-  if (repeated !== undefined) return finishMessage(content, "error", `the call id "${repeated}" repeats, so no call was run`)
+  if (repeated !== undefined) return finishMessage(content, "error", [problem, `the call id "${repeated}" repeats, so no call was run`].filter(Boolean).join("; "))
   const reason = problem ?? findProblem(content, stopReason, toolCalls)
   const text = content.trim() === "" ? "" : `${content}\n`
   return Object.freeze({
@@ -179,7 +179,7 @@ export function sealTool(tool: Tool): Tool {
   if (typeof tool.handler !== "function") throw new TypeError(`tool "${tool.spec.name}" has no handler, expected a function`)
   const { name, description, input } = tool.spec
   const spec = Object.freeze({ name, description, input: Object.freeze({ ...input }) })
-  return Object.freeze({ spec, handler: tool.handler })
+  return Object.freeze({ spec, handler: tool.handler.bind(tool) })
 }
 
 /** The tools of a session, by name, in the order of registration. */
@@ -336,7 +336,8 @@ export async function runEventedToolLoop(state: AgentState, options: TurnOptions
   for (let turn = 0; turn < maxTurns; turn++) {
     const input = buildProviderInput(state, options)
     assertPairedToolCalls(input.messages)
-    const message = await requestMessage(options.provider, input)
+    // A copy: whoever is handed the request has no say in which tools may run.
+    const message = await requestMessage(options.provider, { ...input, tools: [...input.tools] })
     recordMessage(state, message, options)
     for (const pending of startToolCalls(message, input, options)) {
       const result = await pending
@@ -398,12 +399,12 @@ export function executeToolCall(registry: ToolRegistry, hooks: ToolHooks, call: 
 
 // ── Demo ── tools, a scripted provider and main() ────────────────────────────
 
-const projectFolder = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
+const projectFolder = fs.realpathSync(path.dirname(path.dirname(fileURLToPath(import.meta.url))))
 
 /** A file or folder of this project; the model gets no further. */
 function resolveInside(name: string): string {
   const target = path.resolve(projectFolder, name)
-  const inside = path.relative(projectFolder, target)
+  const inside = path.relative(projectFolder, fs.existsSync(target) ? fs.realpathSync(target) : target)
   if (inside.split(path.sep)[0] === ".." || path.isAbsolute(inside)) throw new Error(`${name} is outside of this project`)
   if (!fs.existsSync(target)) throw new Error(`${name} does not exist`)
   return target
@@ -420,7 +421,11 @@ const readFile: Tool = {
 
 const listFiles: Tool = {
   spec: { name: "list_files", description: "Lists a folder of this project.", input: { path: "path below the project" } },
-  handler: ({ path: name = "." }) => fs.readdirSync(resolveInside(name)).sort().join("\n"),
+  handler: ({ path: name = "." }) => {
+    const target = resolveInside(name)
+    if (!fs.statSync(target).isDirectory()) throw new Error(`${name} is a file, read it instead`)
+    return fs.readdirSync(target).sort().join("\n")
+  },
 }
 
 /** Keeps secrets out of the model's reach and long texts out of its memory. */
@@ -516,7 +521,7 @@ function startedDirectly(): boolean {
 
 if (startedDirectly()) {
   // A reader that closes the pipe (`| head -1`) has seen enough.
-  process.stdout.on("error", () => process.exit(0))
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1))
   main(process.argv.slice(2)).catch((error: unknown) => {
     console.error(`error: ${describeError(error)}`)
     process.exitCode = 1

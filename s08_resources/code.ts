@@ -108,7 +108,7 @@ export function finishMessage(
   toolCalls: ToolCall[] = [],
 ): AssistantMessage {
   const repeated = findRepeated(toolCalls.map((call) => call.id))
-  if (repeated !== undefined) return finishMessage(content, "error", `the call id "${repeated}" repeats, so no call was run`)
+  if (repeated !== undefined) return finishMessage(content, "error", [problem, `the call id "${repeated}" repeats, so no call was run`].filter(Boolean).join("; "))
   const reason = problem ?? findProblem(content, stopReason, toolCalls)
   const text = content.trim() === "" ? "" : `${content}\n`
   return Object.freeze({
@@ -184,7 +184,7 @@ export function sealTool(tool: Tool): Tool {
   if (typeof tool.handler !== "function") throw new TypeError(`tool "${tool.spec.name}" has no handler, expected a function`)
   const { name, description, input } = tool.spec
   const spec = Object.freeze({ name, description, input: Object.freeze({ ...input }) })
-  return Object.freeze({ spec, handler: tool.handler })
+  return Object.freeze({ spec, handler: tool.handler.bind(tool) })
 }
 
 /** The tools of a session, by name, in the order of registration. */
@@ -342,11 +342,11 @@ export async function runEventedToolLoop(state: AgentState, options: TurnOptions
   const produced: ProviderMessage[] = []
   let checked = 0
   for (let turn = 0; turn < maxTurns; turn++) {
-    // Fresh arrays: whoever is handed the request cannot reach into the snapshot.
-    const input = { ...snapshot, messages: snapshot.messages.concat(produced), tools: snapshot.tools.slice() }
+    const input = { ...snapshot, messages: snapshot.messages.concat(produced) }
     assertPairedToolCalls(input.messages, checked)
     checked = input.messages.length
-    const message = await requestMessage(options.provider, input)
+    // A copy: whoever is handed the request has no say in which tools may run.
+    const message = await requestMessage(options.provider, { ...input, tools: [...input.tools] })
     recordMessage(state, message, options)
     produced.push(toProviderMessage(message))
     for (const pending of startToolCalls(message, input, options)) {
@@ -492,9 +492,10 @@ export class SessionTree {
     return [...this.#nodes.values()].map((node) => node.entry)
   }
 
-  /** Reserves the tree for one turn and gives back the release. Throws when a turn is running already. */
+  /** Reserves the tree for one turn and gives back the release. Throws when a turn is running already, and where results are due (I2). */
   acquire(): () => void {
     if (this.#busy) throw new Error("a turn is already running on this session: wait until it has ended")
+    if (this.#leaf !== null && this.#leaf.open > 0) throw new Error(`a turn cannot start here: tool results are still due: ${this.#leaf.open}`)
     this.#busy = true
     return () => {
       this.#busy = false
@@ -518,6 +519,7 @@ export const MAX_RESOURCE_CHARS = 20_000
 export class ResourceLoader {
   constructor(private resources: ContextResource[]) {}
 
+  /** Copies of the texts, in their order. */
   load(): ContextResource[] {
     return this.resources.map((resource) => ({ ...resource }))
   }
@@ -540,19 +542,19 @@ export function buildSystemPrompt(resources: ContextResource[]): string {
   const sections = ordered.map(({ kind, name, content }) => {
     const heading = cutText(name.replace(/[\p{C}\p{Z}]+/gu, " ").trim(), 100).replaceAll("\n", " ")
     const lines = cutText(content, MAX_RESOURCE_CHARS).split(/\r\n|[\n\v\f\r\x85\u2028\u2029]/)
-    return [`# ${kind}: ${heading}`, ...lines.map((line) => `  ${line}`.trimEnd())].join("\n")
+    return [`# ${kind}: ${heading}`, ...lines.map((line) => `  ${line}`)].join("\n")
   })
   return sections.join("\n\n")
 }
 
 // ── Demo ── tools, a scripted provider and main() ────────────────────────────
 
-const projectFolder = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
+const projectFolder = fs.realpathSync(path.dirname(path.dirname(fileURLToPath(import.meta.url))))
 
 /** A file or folder of this project; the model gets no further. */
 function resolveInside(name: string): string {
   const target = path.resolve(projectFolder, name)
-  const inside = path.relative(projectFolder, target)
+  const inside = path.relative(projectFolder, fs.existsSync(target) ? fs.realpathSync(target) : target)
   if (inside.split(path.sep)[0] === ".." || path.isAbsolute(inside)) throw new Error(`${name} is outside of this project`)
   if (!fs.existsSync(target)) throw new Error(`${name} does not exist`)
   return target
@@ -569,7 +571,11 @@ const readFile: Tool = {
 
 const listFiles: Tool = {
   spec: { name: "list_files", description: "Lists a folder of this project.", input: { path: "path below the project" } },
-  handler: ({ path: name = "." }) => fs.readdirSync(resolveInside(name)).sort().join("\n"),
+  handler: ({ path: name = "." }) => {
+    const target = resolveInside(name)
+    if (!fs.statSync(target).isDirectory()) throw new Error(`${name} is a file, read it instead`)
+    return fs.readdirSync(target).sort().join("\n")
+  },
 }
 
 /** Keeps secrets out of the model's reach and long texts out of its memory. */
@@ -672,7 +678,7 @@ function startedDirectly(): boolean {
 
 if (startedDirectly()) {
   // A reader that closes the pipe (`| head -1`) has seen enough.
-  process.stdout.on("error", () => process.exit(0))
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1))
   main(process.argv.slice(2)).catch((error: unknown) => {
     console.error(`error: ${describeError(error)}`)
     process.exitCode = 1

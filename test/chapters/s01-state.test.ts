@@ -70,6 +70,10 @@ part("s01", "State", (chapter) => {
     expect(chapter.core.describeError(thrown)).toMatch(/\S/)
   })
 
+  test.each([{}, [], Object.create(null), { code: 7 }])("does not describe %j by the name of its type", (thrown) => {
+    expect(chapter.core.describeError(thrown)).toBe("unknown error")
+  })
+
   test.each(THROWN)("survives a provider that throws %s", async (_name, thrown) => {
     const reply = (): never => {
       throw thrown

@@ -8,6 +8,7 @@ import {
   type Message,
   type ProviderEvent,
   type Reply,
+  recordOutput,
   result,
   say,
   settle,
@@ -343,9 +344,12 @@ part("s04", "Tool loop", (chapter) => {
 
     test("B03: a history that broke off in the middle of its calls is named; with its results added, it goes on", async () => {
       const state = chapter.state(user, asks(call("c1"), call("c2")))
-      await expect(chapter.run({ state, prompt: "again" })).rejects.toThrow(
-        'expected the result of "c1", got no tool result',
-      )
+      const reason =
+        chapter.number < 7
+          ? 'messages[2]: expected the result of "c1", got no tool result'
+          : "a turn cannot start here: tool results are still due: 2"
+      await expect(chapter.run({ state, prompt: "again" })).rejects.toThrow(reason)
+      if (chapter.number >= 7) expect(chapter.history(state).length).toBe(2)
       const fixed = chapter.state(user, asks(call("c1"), call("c2")))
       for (const id of ["c1", "c2"])
         chapter.append(fixed, chapter.core.errorResult(call(id), "interrupted; it may have taken effect"))
@@ -424,6 +428,36 @@ part("s04", "Tool loop", (chapter) => {
     )
   })
 
+  test("a tool may be an object with a state of its own", async () => {
+    class Counter {
+      #count = 0
+      spec = tool("count").spec
+      handler() {
+        return `count: ${++this.#count}`
+      }
+    }
+    const replies = [ask(call("a", "count")), ask(call("b", "count")), say("done")]
+    const { history } = await chapter.run({ tools: [new Counter()], replies })
+    expect(results(history)).toEqual([result("a", "count: 1"), result("b", "count: 2")])
+  })
+
+  test("nothing of a message that the model is sent can be edited", async () => {
+    const soft: string[] = []
+    const look = (value: unknown, place: string): void => {
+      if (typeof value !== "object" || value === null) return
+      if (!Object.isFrozen(value)) soft.push(place)
+      for (const [key, item] of Object.entries(value)) look(item, `${place}.${key}`)
+    }
+    const watching =
+      (events: Reply): Reply =>
+      ({ messages }) => {
+        for (const [index, message] of messages.entries()) look(message, `${index}`)
+        return events
+      }
+    await chapter.run({ tools: [tool()], replies: [ask(call("a")), ask(call("b")), say("done")].map(watching) })
+    expect(soft).toEqual([])
+  })
+
   describe("an executor from outside", () => {
     const calls = [call("a"), call("b"), call("c")]
     const run = (execute: (call: ToolCall) => unknown) =>
@@ -446,6 +480,21 @@ part("s04", "Tool loop", (chapter) => {
       expect(started).toEqual(["a", "b", "c"])
       for (const open of release.reverse()) open()
       expect(results((await turn).history)).toEqual([result("a"), result("b"), result("c")])
+    })
+
+    test("records a result as soon as it and those before it are there, and does not wait for the rest", async () => {
+      const output = recordOutput()
+      const state = chapter.state()
+      const options = chapter.options({
+        output,
+        registry: chapter.registry(tool()),
+        provider: chapter.provider(ask(call("a"), call("b")), say("done")),
+        execute: ({ id }) => (id === "a" ? result(id) : new Promise(() => {})),
+      })
+      void chapter.core.runOneTurn(state, "go", options)
+      await settle()
+      expect(chapter.history(state).at(-1)).toEqual(result("a"))
+      expect(output.lines.at(-1)).toBe("ok: a")
     })
 
     test("B20: twenty runs with random delays give the same bytes", async () => {
@@ -471,6 +520,19 @@ part("s04", "Tool loop", (chapter) => {
       const { history, last } = await run((item) => (item.id === "b" ? odd() : result(item.id)))
       expect(results(history)).toEqual([result("a"), result("b", expect.stringMatching(content) as never), result("c")])
       expect(last.content).toBe("done")
+    })
+
+    test("a provider has no say in which tools may run, whatever it does to its request", async () => {
+      const late = tool("late")
+      const registry = chapter.registry(tool())
+      const reply = (input: { tools: unknown[] }) => {
+        input.tools.length = 0
+        registry.register(late)
+        input.tools.push(late.spec)
+        return ask(call("a"), call("b", "late"))
+      }
+      const { history } = await chapter.run({ registry, replies: [reply as never, say("done")] })
+      expect(results(history)).toEqual([result("a"), result("b", 'error: unknown tool "late"')])
     })
 
     test("is not asked about a tool that the model was not shown", async () => {

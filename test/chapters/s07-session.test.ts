@@ -153,6 +153,13 @@ part("s07", "Session", (chapter) => {
     await expect(chapter.run({ state })).resolves.toHaveProperty("last.content", "done")
   })
 
+  test("a result that is appended brings only our fields", () => {
+    const tree = new chapter.core.SessionTree()
+    tree.append({ role: "assistant", content: "", stopReason: "toolUse", toolCalls: [call("a")] })
+    tree.append(Object.assign(result("a"), { signature: "x" }))
+    expect(tree.currentPath().at(-1)).toEqual(result("a"))
+  })
+
   test("B50: an entry that is appended again gets an id of its own and only our fields", () => {
     const tree = new chapter.core.SessionTree()
     const entry = tree.append(says("same"))

@@ -58,6 +58,8 @@ part("s12", "Packages", (chapter) => {
       ".hidden",
       "a\n",
       "-rf",
+      "10",
+      "2nd",
     ]
     test.each(bad)("%j as the name of the package", (name) => {
       const pkg = greetings()
@@ -123,7 +125,29 @@ part("s12", "Packages", (chapter) => {
       (pkg) => {
         pkg.contents.greet = 7 as never
       },
-      ["contents.greet"],
+      ['"greet" must be listed once and have a text'],
+    ],
+    [
+      "a text hides behind __proto__",
+      (pkg) => {
+        Object.defineProperty(pkg.contents, "__proto__", { value: "text", enumerable: true })
+      },
+      ['"__proto__" must be listed once'],
+    ],
+    [
+      "a text is no text and another is not there",
+      (pkg) => {
+        pkg.contents.extra = 7 as never
+        delete pkg.contents.greet
+      },
+      ['"extra" must be listed once', '"greet" must be listed once'],
+    ],
+    [
+      "the contents are none",
+      (pkg) => {
+        pkg.contents = "greet" as never
+      },
+      ["expected texts by name"],
     ],
     [
       "the manifest has an unknown field",
