@@ -33,10 +33,11 @@ function before(chapter: Chapter): Chapter | undefined {
   return CHAPTERS[CHAPTERS.indexOf(chapter) - 1]
 }
 
-/** One chapter against the one before it. */
-function singleStep(chapter: Chapter, file: string = chapterFile(chapter)): Step[] {
+/** One chapter, or the file that stands in for it, against the chapter before it. */
+function singleStep(chapter: Chapter, file?: string): Step[] {
   const previous = before(chapter)
-  return pairChapters([readSurface(chapter, file)], previous && readSurface(previous))
+  const steps = pairChapters([readSurface(chapter, file)], previous && readSurface(previous))
+  return file === undefined ? steps : steps.map((step) => ({ ...step, course: readSurface(chapter) }))
 }
 
 function select(values: { upto?: string; only?: string; as?: string }, positionals: string[]): Selection {

@@ -242,6 +242,45 @@ function compareMembers(old: Declaration, next: Declaration, before: Surface, af
   })
 }
 
+/** A field, a member of a union or a member of a class that an older declaration has gained. */
+export type Gain = {
+  /** The name of the declaration. */
+  name: string
+  /** `name.member`. */
+  symbol: string
+  /** As written, on one line; of a method, what a caller sees. */
+  text: string
+  spot: Spot
+}
+
+/** What the declarations that both chapters have gained from one to the other, in the order of the source. */
+export function findGains(old: Surface, next: Surface): Gain[] {
+  return next.core.flatMap((declaration) => {
+    const before = old.core.find(({ name, kind }) => name === declaration.name && kind === declaration.kind)
+    if (before === undefined || before.text === declaration.text) return []
+    return gainedMembers(before, declaration).map((member): Gain => {
+      const text = (member.signature || member.text).replaceAll(/\s+/g, " ")
+      return { name: declaration.name, symbol: `${declaration.name}.${member.name}`, text, spot: spotOf(next, member) }
+    })
+  })
+}
+
+function gainedMembers(old: Declaration, next: Declaration): Member[] {
+  if (next.kind !== "type")
+    return next.members.filter((member) => findNamesake(member, next.members, old.members) === undefined)
+  return next.members.flatMap((member) => {
+    const twin = findTwin(member, next.members, old.members) ?? old.members.find((other) => isFormOf(other, member))
+    if (twin === undefined) return [member]
+    return member.fields.filter((field) => findNamesake(field, member.fields, twin.fields) === undefined)
+  })
+}
+
+/** Whether a record is an older form of another: all its fields are there. */
+function isFormOf(old: Member, next: Member): boolean {
+  const has = (field: Member): boolean => next.fields.some((other) => other.text === field.text)
+  return old.fields.length > 0 && old.fields.every(has)
+}
+
 /** The lines of a declaration, without those of the members that stand at these places, comments included. */
 function linesWithout(declaration: Declaration, spots: readonly Spot[]): string[] {
   const all = declaration.members.flatMap((member) => [member, ...member.fields])

@@ -11,6 +11,8 @@ export type Step = {
   old: Surface | undefined
   next: Surface
   changes: Change[]
+  /** The chapter as the course has it, where a reader's own file stands in its place. */
+  course?: Surface
 }
 
 /** Reads chapters; `files` names other places for some of them, by id. Throws an `InputError` for what cannot be read. */
@@ -60,7 +62,7 @@ function checkStep(step: Step, rules: readonly Rule[]): Finding[] {
 const said = new WeakMap<Surface, Map<Rule, Fault[]>>()
 
 function findFaults(rule: Rule, step: Step): Fault[] {
-  if (rule.scope === "pair") return rule.find(step)
+  if (rule.scope !== "chapter") return rule.find(step)
   const known = said.get(step.next) ?? new Map<Rule, Fault[]>()
   said.set(step.next, known)
   const faults = known.get(rule) ?? rule.find(step)
@@ -70,12 +72,19 @@ function findFaults(rule: Rule, step: Step): Fault[] {
 
 /** The step from the chapter before the last one to this one, with the manifests of both. */
 function bridge(before: Step, { chapter, next }: Step): Step {
-  const { parts, welds, upgrades } = before.chapter
+  const { parts, welds, upgrades, gains } = before.chapter
+  const names = [...Object.keys(gains ?? {}), ...Object.keys(chapter.gains ?? {})]
   const both = {
     ...chapter,
     parts: [...parts, ...chapter.parts],
     welds: [...welds, ...chapter.welds],
     upgrades: [...upgrades, ...chapter.upgrades],
+    ...(gains !== undefined &&
+      chapter.gains !== undefined && {
+        gains: Object.fromEntries(
+          names.map((name) => [name, [...(gains[name] ?? []), ...(chapter.gains?.[name] ?? [])]]),
+        ),
+      }),
   }
   return {
     chapter: both,

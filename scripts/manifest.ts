@@ -42,6 +42,11 @@ export type Chapter = {
   parts: readonly string[]
   welds: readonly Weld[]
   upgrades: readonly Upgrade[]
+  /**
+   * What types and classes of earlier chapters gain, by their names: each field, union member or method as written, on one line, methods without
+   * their bodies. Where it is absent, as in examples that are not about it, gains are not looked at.
+   */
+  gains?: Readonly<Record<string, readonly string[]>>
 }
 
 /** The twelve chapters, in order. */
@@ -75,6 +80,7 @@ export const CHAPTERS: readonly Chapter[] = [
     ],
     welds: [],
     upgrades: [],
+    gains: {},
   },
   {
     id: "s02",
@@ -96,6 +102,10 @@ export const CHAPTERS: readonly Chapter[] = [
       },
     ],
     upgrades: [],
+    gains: {
+      ProviderInput: ["tools: ToolSpec[]"],
+      TurnOptions: ["registry?: ToolRegistry"],
+    },
   },
   {
     id: "s03",
@@ -122,6 +132,7 @@ export const CHAPTERS: readonly Chapter[] = [
         reasonZh: "最后才给的一整个回答，拆不成途中一段段的内容；两种形态没法并存。",
       },
     ],
+    gains: {},
   },
   {
     id: "s04",
@@ -167,6 +178,15 @@ export const CHAPTERS: readonly Chapter[] = [
       },
     ],
     upgrades: [],
+    gains: {
+      StopReason: ['"toolUse"'],
+      AssistantMessage: ["toolCalls?: ToolCall[]"],
+      AgentMessage: ["ToolResultMessage"],
+      ProviderMessage: ["toolCalls?: ToolCall[]", '{ role: "toolResult"; toolCallId: string; content: string }'],
+      TurnOptions: ["maxTurns?: number", "execute?: ToolExecutor"],
+      ToolRegistry: ["run(call: ToolCall): string"],
+      ProviderEvent: ['{ type: "tool_call"; call: ToolCall }'],
+    },
   },
   {
     id: "s05",
@@ -183,6 +203,9 @@ export const CHAPTERS: readonly Chapter[] = [
       },
     ],
     upgrades: [],
+    gains: {
+      TurnOptions: ["hooks?: ToolHooks"],
+    },
   },
   {
     id: "s06",
@@ -199,6 +222,9 @@ export const CHAPTERS: readonly Chapter[] = [
       },
     ],
     upgrades: [],
+    gains: {
+      AgentState: ["model: string"],
+    },
   },
   {
     id: "s07",
@@ -230,6 +256,7 @@ export const CHAPTERS: readonly Chapter[] = [
         reasonZh: "列表只有一种过去；能从任何一处接着长的历史，是一棵树。",
       },
     ],
+    gains: {},
   },
   {
     id: "s08",
@@ -246,6 +273,11 @@ export const CHAPTERS: readonly Chapter[] = [
       },
     ],
     upgrades: [],
+    gains: {
+      ProviderInput: ["systemPrompt: string"],
+      TurnOptions: ["loader?: ResourceLoader"],
+      TurnSnapshot: ["systemPrompt: string"],
+    },
   },
   {
     id: "s09",
@@ -263,6 +295,9 @@ export const CHAPTERS: readonly Chapter[] = [
       { name: "runOneTurn", reason: "The end of a turn is an event too.", reasonZh: "一轮结束也是一个事件。" },
     ],
     upgrades: [],
+    gains: {
+      TurnOptions: ["extensions?: ExtensionRuntime"],
+    },
   },
   {
     id: "s10",
@@ -284,6 +319,9 @@ export const CHAPTERS: readonly Chapter[] = [
       },
     ],
     upgrades: [],
+    gains: {
+      TurnOptions: ["mode?: RuntimeMode"],
+    },
   },
   {
     id: "s11",
@@ -309,6 +347,12 @@ export const CHAPTERS: readonly Chapter[] = [
         reasonZh: "不说明是否可信就什么也不加载，忘了传参也只会偏严。",
       },
     ],
+    gains: {
+      TurnOptions: ["trust?: ProjectTrust"],
+      ExtensionRuntime: [
+        "async useProject(fetchExtension: () => Extension | Promise<Extension>, trust?: ProjectTrust): Promise<boolean>",
+      ],
+    },
   },
   {
     id: "s12",
@@ -330,6 +374,9 @@ export const CHAPTERS: readonly Chapter[] = [
     ],
     welds: [],
     upgrades: [],
+    gains: {
+      ResourceLoader: ["add(resources: ContextResource[]): void"],
+    },
   },
 ]
 

@@ -128,6 +128,47 @@ function intoBodies(statement: string, kinds: ("function" | "class")[]): Operato
       }))
 }
 
+/** A chapter with a gain in it: whose, and the text to list. */
+type GainMutant = { target: string; gain: string; text: string; place: Place }
+
+/** The same edit, with its gain in the manifest. */
+function listed({ target, gain, text, place }: GainMutant): Mutant {
+  const { chapter } = place.now
+  const gains = { ...chapter.gains, [target]: [...(chapter.gains?.[target] ?? []), gain] }
+  return { target, text, chapter: { ...chapter, gains } }
+}
+
+function gainFields(place: Place): GainMutant[] {
+  if (!place.last) return []
+  return inherited(place, "type", "interface")
+    .filter(({ end, line }) => end > line + 1 && place.now.lines[end - 1] === "}")
+    .map(({ name, end }) => {
+      const at = positionOf(place.now, end)
+      const text = edited(place.now, { start: at, end: at, text: "  guest?: string\n" })
+      return { target: name, gain: "guest?: string", text, place }
+    })
+}
+
+function gainMembers(place: Place): GainMutant[] {
+  if (!place.last) return []
+  return inherited(place, "type")
+    .filter(({ members, end, line }) => members.length > 1 && end > line && place.now.lines[end - 1]?.startsWith("  |"))
+    .map(({ name, end }) => {
+      const at = positionOf(place.now, end + 1)
+      const text = edited(place.now, { start: at, end: at, text: '  | { type: "guest" }\n' })
+      return { target: name, gain: '{ type: "guest" }', text, place }
+    })
+}
+
+function gainMethods(place: Place): GainMutant[] {
+  if (!place.last) return []
+  return inherited(place, "class").map(({ name, end }) => {
+    const at = positionOf(place.now, end)
+    const text = edited(place.now, { start: at, end: at, text: "\n  guest(): void {}\n" })
+    return { target: name, gain: "guest(): void", text, place }
+  })
+}
+
 function gut(kind: "function" | "class"): Operator["mutate"] {
   return (place) => {
     const before = new Set(
@@ -395,6 +436,8 @@ export const DAMAGE: readonly Operator[] = [
     rule: "R7-CONSOLE",
     mutate: intoBodies('process.stdout.write("here")', ["function"]),
   },
+  { name: "look at the clock", rule: "R7-CONSOLE", mutate: intoBodies("void Date.now()", ["function", "class"]) },
+  { name: "call the demo", rule: "R7-DEMO", mutate: intoBodies("void main", ["function", "class"]) },
   { name: "read a file", rule: "R7-IMPORT", mutate: intoBodies('fs.readFileSync("x")', ["function"]) },
   {
     name: "import a neighbour",
@@ -492,6 +535,34 @@ export const DAMAGE: readonly Operator[] = [
     ),
   },
   {
+    name: "add a field, a member or a method that is not listed",
+    rule: "R8-UNLISTED",
+    mutate: (place) => [...gainFields(place), ...gainMembers(place), ...gainMethods(place)],
+  },
+  {
+    name: "leave a gain off the list",
+    rule: "R8-UNLISTED",
+    mutate: editManifest((chapter) =>
+      Object.keys(chapter.gains ?? {}).map((target) => ({
+        target,
+        chapter: { ...chapter, gains: { ...chapter.gains, [target]: [] } },
+      })),
+    ),
+  },
+  {
+    name: "list a gain that is not there",
+    rule: "R8-UNUSED",
+    mutate: editManifest((chapter, place) =>
+      inherited(place, "type", "class").map(({ name }) => ({
+        target: name,
+        chapter: {
+          ...chapter,
+          gains: { ...chapter.gains, [name]: [...(chapter.gains?.[name] ?? []), "ghost: string"] },
+        },
+      })),
+    ),
+  },
+  {
     name: "list a part that is not there",
     rule: "R8-UNUSED",
     mutate: editManifest((chapter) => [
@@ -556,43 +627,9 @@ export const HARMLESS: readonly Operator[] = [
       return [{ target: "Guest", text, chapter: { ...now.chapter, parts: [...now.chapter.parts, "Guest"] } }]
     },
   },
-  {
-    name: "add a field to a type",
-    mutate: (place) =>
-      place.last
-        ? inherited(place, "type", "interface")
-            .filter(({ end, line }) => end > line + 1 && place.now.lines[end - 1] === "}")
-            .map(({ name, end }) => {
-              const at = positionOf(place.now, end)
-              return { target: name, text: edited(place.now, { start: at, end: at, text: "  guest?: string\n" }) }
-            })
-        : [],
-  },
-  {
-    name: "add a member to a union",
-    mutate: (place) =>
-      place.last
-        ? inherited(place, "type")
-            .filter(
-              ({ members, end, line }) =>
-                members.length > 1 && end > line && place.now.lines[end - 1]?.startsWith("  |"),
-            )
-            .map(({ name, end }) => {
-              const at = positionOf(place.now, end + 1)
-              return { target: name, text: edited(place.now, { start: at, end: at, text: '  | { type: "guest" }\n' }) }
-            })
-        : [],
-  },
-  {
-    name: "add a method to a class",
-    mutate: (place) =>
-      place.last
-        ? inherited(place, "class").map(({ name, end }) => {
-            const at = positionOf(place.now, end)
-            return { target: name, text: edited(place.now, { start: at, end: at, text: "\n  guest(): void {}\n" }) }
-          })
-        : [],
-  },
+  { name: "add a field to a type, and list it", mutate: (place) => gainFields(place).map(listed) },
+  { name: "add a member to a union, and list it", mutate: (place) => gainMembers(place).map(listed) },
+  { name: "add a method to a class, and list it", mutate: (place) => gainMethods(place).map(listed) },
   {
     name: "change a function and declare the weld",
     mutate: (place) =>

@@ -1,9 +1,21 @@
 /** R1: fields and union members only grow. */
 import ts from "typescript"
+import type { Declaration, Surface } from "../surface.ts"
 import { type Fault, faultsOf, type Rule } from "./rule.ts"
 
 const SENTENCE = "Once introduced, a field or a union member stays as it is; types only grow."
 const SENTENCE_ZH = "字段和联合成员一旦引入就保持原样；类型只增不减。"
+
+/** Comments inside or above a declaration that switch the compiler's checks off. */
+function findSilencers(next: Surface, { name, start, end }: Declaration): Fault[] {
+  const previous = next.core.findLast((declaration) => declaration.end < start)
+  return next.lines.slice(previous?.end ?? 0, end).flatMap((text, index): Fault[] => {
+    const word = /^\s*(?:\/\/|\/?\*+)\s*(@ts-(?:ignore|nocheck|expect-error))\b/.exec(text)?.[1]
+    const line = (previous?.end ?? 0) + index + 1
+    if (word === undefined) return []
+    return [{ symbol: name, message: `${name} says ${word}`, next: { file: next.file, line, end: line } }]
+  })
+}
 
 export const R1: Rule[] = [
   {
@@ -41,14 +53,15 @@ export const R1: Rule[] = [
   {
     id: "R1-ANY",
     article: "R1",
-    sentence: "No type of the core is `any`: it would accept whatever the other rules forbid.",
-    sentenceZh: "核心里没有 `any`：它会放过其他规则禁止的一切。",
-    fix: "Write the type, or `unknown` and a check.",
+    sentence:
+      "No type of the core is `any`, and no comment silences the compiler: either accepts whatever the other rules forbid.",
+    sentenceZh: "核心里没有 `any`，也没有让编译器闭嘴的注释：它们会放过其他规则禁止的一切。",
+    fix: "Write the type, or `unknown` and a check; take the comment out.",
     scope: "chapter",
     lifted: "nothing",
     find: ({ next }) =>
       next.core.flatMap((declaration): Fault[] => {
-        const faults: Fault[] = []
+        const faults = findSilencers(next, declaration)
         const visit = (node: ts.Node): void => {
           if (node.kind === ts.SyntaxKind.AnyKeyword) {
             const line = next.source.getLineAndCharacterOfPosition(node.getStart()).line + 1

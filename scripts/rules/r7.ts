@@ -3,25 +3,28 @@ import ts from "typescript"
 import type { Surface } from "../surface.ts"
 import type { Fault, Rule } from "./rule.ts"
 
-/** Ways out of a program, by the name under which JavaScript offers them. */
-const WAYS_OUT = new Set([
-  "console",
-  "process",
-  "globalThis",
-  "global",
-  "window",
-  "self",
-  "require",
-  "fetch",
-  "eval",
-  "Function",
-  "Deno",
-  "Bun",
-  "WebSocket",
-  "EventSource",
-  "XMLHttpRequest",
-  "BroadcastChannel",
-])
+/** Ways out of a program, by the name under which JavaScript offers them: to other code, to people, to the network, to storage, to the clock. */
+const WAYS_OUT = new Set(
+  `console process globalThis global window self document navigator require module exports importScripts __dirname __filename
+  eval Function WebAssembly Deno Bun Buffer alert confirm prompt reportError postMessage dispatchEvent addEventListener
+  fetch WebSocket EventSource XMLHttpRequest BroadcastChannel MessageChannel Worker SharedWorker
+  localStorage sessionStorage indexedDB caches crypto
+  Date performance setTimeout setInterval setImmediate queueMicrotask requestAnimationFrame`.split(/\s+/),
+)
+
+/** What a node reaches for outside of the program, if it does, by the text to show. */
+function wayOut(node: ts.Node): string | undefined {
+  if (ts.isIdentifier(node)) return WAYS_OUT.has(node.text) && isUse(node) ? node.text : undefined
+  if (ts.isMetaProperty(node) || node.kind === ts.SyntaxKind.DebuggerStatement) return node.getText()
+  const member = ts.isPropertyAccessExpression(node)
+    ? node.name.text
+    : ts.isElementAccessExpression(node) && ts.isStringLiteralLike(node.argumentExpression)
+      ? node.argumentExpression.text
+      : undefined
+  // A function's constructor makes functions from text.
+  if (member === "constructor") return "a constructor"
+  return member === "random" && /^Math\b/.test(node.getText()) ? "Math.random" : undefined
+}
 
 /** The packages that a core may import, and from which chapter on. */
 const ALLOWED = new Map([
@@ -46,6 +49,12 @@ export function spotAt(surface: Surface, node: ts.Node): { file: string; line: n
   return { file: surface.file, line, end: line }
 }
 
+/** The names that a statement declares. */
+export function declaredNames(statement: ts.Statement): string[] {
+  const declared = ts.isVariableStatement(statement) ? statement.declarationList.declarations : [statement]
+  return declared.flatMap((node) => (node as ts.NamedDeclaration).name?.getText() ?? [])
+}
+
 /** The local names that an import brings in. */
 function namesOf(declaration: ts.ImportDeclaration): string[] {
   const names: string[] = []
@@ -62,16 +71,37 @@ export const R7: Rule[] = [
   {
     id: "R7-CONSOLE",
     article: "R7",
-    sentence: "The core writes through Output and RuntimeMode and touches no console and no process.",
-    sentenceZh: "核心只通过 Output 和 RuntimeMode 输出，不碰 console，也不碰 process。",
-    fix: "Write to the Output that the caller gave, or move the line into the demo.",
+    sentence:
+      "The core writes through Output and RuntimeMode. It touches no console and no process, and asks neither clock nor chance.",
+    sentenceZh: "核心只通过 Output 和 RuntimeMode 输出，不碰 console，不碰 process，也不看时钟、不用随机数。",
+    fix: "Write to the Output that the caller gave, take what is needed as a parameter, or move the line into the demo.",
     scope: "chapter",
     lifted: "nothing",
     find: ({ next }) => {
       const faults: Fault[] = []
       walkCore(next, (node, symbol) => {
-        if (ts.isIdentifier(node) && WAYS_OUT.has(node.text) && !isMemberName(node))
-          faults.push({ symbol, message: `${symbol} reaches for ${node.text}`, next: spotAt(next, node) })
+        const way = wayOut(node)
+        if (way !== undefined)
+          faults.push({ symbol, message: `${symbol} reaches for ${way}`, next: spotAt(next, node) })
+      })
+      return faults
+    },
+  },
+  {
+    id: "R7-DEMO",
+    article: "R7",
+    sentence: "The core uses nothing that the demo declares.",
+    sentenceZh: "核心不用演示里声明的任何东西。",
+    fix: "Take what the core needs as a parameter, or move the declaration into the core.",
+    scope: "chapter",
+    lifted: "nothing",
+    find: ({ next }) => {
+      const names = new Set(next.demo.flatMap(declaredNames))
+      for (const { name } of next.core) names.delete(name)
+      const faults: Fault[] = []
+      walkCore(next, (node, symbol) => {
+        if (ts.isIdentifier(node) && names.has(node.text) && isUse(node))
+          faults.push({ symbol, message: `${symbol} uses ${node.text} of the demo`, next: spotAt(next, node) })
       })
       return faults
     },

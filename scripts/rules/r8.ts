@@ -1,8 +1,7 @@
 /** R8: every chapter is a strict superset of the one before. */
-import ts from "typescript"
-import type { Change } from "../compare.ts"
+import { type Change, findGains, type Gain } from "../compare.ts"
 import type { Declaration } from "../surface.ts"
-import { spotAt } from "./r7.ts"
+import { declaredNames, spotAt } from "./r7.ts"
 import { type Context, declaresWeld, type Fault, faultsOf, firstDifference, placeOf, type Rule } from "./rule.ts"
 
 const SENTENCE =
@@ -28,10 +27,16 @@ function findPlace({ next }: Context, name: string): Fault["next"] {
   return declaration && placeOf(next, member ?? declaration)
 }
 
-/** The names that a statement declares. */
-function namesOf(statement: ts.Statement): string[] {
-  const declared = ts.isVariableStatement(statement) ? statement.declarationList.declarations : [statement]
-  return declared.flatMap((node) => (node as ts.NamedDeclaration).name?.getText() ?? [])
+/** What old declarations gain in this chapter, but for the new form of what is upgraded. */
+function findOwnGains({ chapter, old, next }: Context): Gain[] {
+  const isUpgrade = ({ name, text }: Gain): boolean =>
+    chapter.upgrades.some((upgrade) => upgrade.name.startsWith(`${name}.`) && upgrade.to === text)
+  return old === undefined ? [] : findGains(old, next).filter((gain) => !isUpgrade(gain))
+}
+
+/** Whether something of the same declaration is missing or changed: then that is what has to be said, and the gain may be its new form. */
+function isReplacement({ changes }: Context, { name }: Gain): boolean {
+  return changes.some((change) => change.name === name && /^(field|class-member)-(gone|changed)$/.test(change.kind))
 }
 
 export const R8: Rule[] = [
@@ -159,21 +164,34 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: BOTH_WAYS,
     sentenceZh: BOTH_WAYS_ZH,
-    fix: "Add the name to the parts of the chapter in scripts/manifest.ts, at the place that it has in the source.",
+    fix: "Add it to the parts or to the gains of the chapter in scripts/manifest.ts, in the order of the source.",
     scope: "pair",
     lifted: "nothing",
-    find: ({ chapter, next, changes, old }) =>
-      next.core
+    find: (context) => {
+      const { chapter, next, changes, old } = context
+      const parts = next.core
         .filter(
           (declaration) =>
             old === undefined || changes.some((change) => change.kind === "added" && change.name === declaration.name),
         )
         .filter((declaration) => declaration.exported && !chapter.parts.includes(declaration.name))
-        .map((declaration) => ({
+      const listed = chapter.gains
+      const gains = findOwnGains(context).filter(
+        (gain) => listed && !listed[gain.name]?.includes(gain.text) && !isReplacement(context, gain),
+      )
+      return [
+        ...parts.map((declaration) => ({
           symbol: declaration.name,
           message: `${chapter.id} adds ${declaration.name}, which the manifest does not list`,
           next: placeOf(next, declaration),
         })),
+        ...gains.map(({ name, symbol, text, spot }) => ({
+          symbol,
+          message: `${chapter.id} adds "${text}" to ${name}, which the manifest does not list`,
+          next: spot,
+        })),
+      ]
+    },
   },
   {
     id: "R8-UNUSED",
@@ -195,9 +213,13 @@ export const R8: Rule[] = [
           .map((change) => change.symbol),
       )
       const welds = chapter.welds.filter(({ name }) => !happened.has(name))
+      const gained = findOwnGains(context).map(({ name, text }) => `${name} ${text}`)
+      const gains = Object.entries(chapter.gains ?? {}).flatMap(([name, texts]) =>
+        texts.filter((text) => !gained.includes(`${name} ${text}`)).map((text) => [name, text] as const),
+      )
       return [
         ...parts.map((symbol) => {
-          const demo = next.demo.find((statement) => namesOf(statement).includes(symbol))
+          const demo = next.demo.find((statement) => declaredNames(statement).includes(symbol))
           const where = demo === undefined ? "does not add it" : "declares it in its demo, below the core"
           return {
             symbol,
@@ -205,6 +227,11 @@ export const R8: Rule[] = [
             next: demo === undefined ? findPlace(context, symbol) : spotAt(next, demo),
           }
         }),
+        ...gains.map(([name, text]) => ({
+          symbol: name,
+          message: `the manifest lists "${text}" as a gain of ${name}, and ${chapter.id} does not add it`,
+          next: findPlace(context, name),
+        })),
         ...welds.map(({ name }) => ({
           symbol: name,
           message: `the manifest lists ${name} as a weld of ${chapter.id}, and its text has not changed`,

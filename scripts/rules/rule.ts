@@ -26,6 +26,8 @@ export type Context = {
   old: Surface | undefined
   next: Surface
   changes: readonly Change[]
+  /** The chapter as the course has it, where a reader's own file stands in its place. */
+  course?: Surface | undefined
 }
 
 /** A fault as a rule finds it; what all faults of a rule share is added later. */
@@ -41,8 +43,8 @@ export type Rule = {
   fix: string
   /** What may allow it after all: an upgrade under U1, a weld, or nothing. */
   lifted: "U1" | "weld" | "nothing"
-  /** Whether it looks at one chapter alone, or also at the one before. */
-  scope: "chapter" | "pair"
+  /** Whether it looks at one chapter alone, also at the one before, or at a reader's file and the chapter that it stands for. */
+  scope: "chapter" | "pair" | "course"
   find(context: Context): Fault[]
 }
 

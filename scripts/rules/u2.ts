@@ -1,8 +1,9 @@
 /** U2: a name has one meaning in the whole course. */
 import ts from "typescript"
 import { CHAPTERS } from "../manifest.ts"
+import { type Declaration, withoutStyle } from "../surface.ts"
 import { spotAt } from "./r7.ts"
-import type { Fault, Rule } from "./rule.ts"
+import { type Fault, placeOf, type Rule } from "./rule.ts"
 
 /** Every name that a core of the course exports. */
 const COURSE = CHAPTERS.flatMap((chapter) => chapter.parts)
@@ -31,6 +32,33 @@ function isNaming(node: ts.Node): node is ts.NamedDeclaration {
 /** A declaration itself, or the statement that a constant is declared in. */
 function statementOf(node: ts.Node): ts.Node {
   return ts.isVariableDeclaration(node) ? node.parent.parent : node
+}
+
+/** What others see of a declaration: fields, union members, public members, the types of parameters and of what is returned. */
+function shapeOf({ node, members }: Declaration): string[] {
+  if (ts.isFunctionDeclaration(node)) return [signatureOf(node)]
+  return members.flatMap((member) => {
+    const { node: part } = member
+    const hidden = ts.isClassElement(part) && (member.name.startsWith("#") || isPrivate(part))
+    if (hidden) return []
+    const shown = ts.isFunctionLike(part) ? `${member.name}${signatureOf(part)}` : withoutStyle(part)
+    return member.fields.length > 0
+      ? member.fields.map((field) => `${member.name}: ${withoutStyle(field.node)}`)
+      : [shown]
+  })
+}
+
+function signatureOf({ parameters, type }: ts.SignatureDeclaration): string {
+  const types = parameters.map((parameter) => {
+    const mark = parameter.questionToken || parameter.initializer ? "?" : ""
+    return `${mark}${parameter.type === undefined ? "?" : withoutStyle(parameter.type)}`
+  })
+  return `(${types.join(", ")}) => ${type === undefined ? "" : withoutStyle(type)}`
+}
+
+function isPrivate(node: ts.Node): boolean {
+  const modifiers = ts.canHaveModifiers(node) ? (ts.getModifiers(node) ?? []) : []
+  return modifiers.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword)
 }
 
 export const U2: Rule[] = [
@@ -69,5 +97,27 @@ export const U2: Rule[] = [
       ts.forEachChild(next.source, visit)
       return faults
     },
+  },
+  {
+    id: "U2-OTHER-SHAPE",
+    article: "U2",
+    sentence: "What stands for a chapter gives the chapter's own names the shape that they have in the course.",
+    sentenceZh: "自己写的一章里，这一章的名字和课程里的形状一样：字段、成员、参数和返回值。",
+    fix: "Give it the shape that it has in the course; npm run diff -- sNN shows it.",
+    scope: "course",
+    lifted: "nothing",
+    find: ({ chapter, next, course }) =>
+      next.core.flatMap((declaration): Fault[] => {
+        const { name } = declaration
+        const model = chapter.parts.includes(name) ? course?.core.find((other) => other.name === name) : undefined
+        if (model === undefined) return []
+        const [is, should] = [shapeOf(declaration), shapeOf(model)]
+        const lacks = should.find((part) => !is.includes(part))
+        const extra = is.find((part) => !should.includes(part))
+        if (model.kind === declaration.kind && lacks === undefined && extra === undefined) return []
+        const kinds = model.kind === declaration.kind ? undefined : `a ${model.kind}, got a ${declaration.kind}`
+        const message = `${name} has another shape than in the course: expected ${kinds ?? `${lacks ?? "no more"}, got ${extra ?? "less"}`}`
+        return [{ symbol: name, message, next: placeOf(next, declaration) }]
+      }),
   },
 ]

@@ -515,6 +515,60 @@ describe("npm run check", () => {
   })
 })
 
+describe("npm run check -- --as finds what a file lacks of its chapter, or has too much", { timeout: 60_000 }, () => {
+  const LACKS: [says: string, id: ChapterId, from: string, to: string, rule: string][] = [
+    ["a member of a union", "s04", '\n  | { type: "tool_call"; call: ToolCall }', "", "R8-UNUSED"],
+    [
+      "a method under its name",
+      "s04",
+      "  run(call: ToolCall): string {",
+      "  execute(call: ToolCall): string {",
+      "R8-UNUSED",
+    ],
+    ["a field of an old type", "s11", "  trust?: ProjectTrust\n", "", "R8-UNUSED"],
+    [
+      "a method of an old class",
+      "s12",
+      "  add(resources: ContextResource[]): void {",
+      "  put(resources: ContextResource[]): void {",
+      "R8-UNUSED",
+    ],
+    ["a field that nobody knows", "s12", "  model: string\n}", "  model: string\n  mood?: string\n}", "R8-UNLISTED"],
+    [
+      "another way to call a function",
+      "s12",
+      "pick(contents: Record<string, string>, names: string[])",
+      "pick(contents: Record<string, string>, names: number)",
+      "U2-OTHER-SHAPE",
+    ],
+    ["another field in a type of its own", "s12", "  commands: string[]\n", "  orders: string[]\n", "U2-OTHER-SHAPE"],
+    ["a part in the demo", "s04", "export const DEFAULT_MAX_TURNS = 8\n", "", "R8-UNUSED"],
+  ]
+  const runs = doBeforeAll(
+    Object.fromEntries(
+      LACKS.map(([says, id, from, to]) => {
+        const text = replaceOnce(here.read(id), from, to)
+        const moved = says === "a part in the demo" ? `${text}\n${from}` : text
+        const file = writeFile(`lacks ${says}`, moved)
+        return [says, () => command(here, "check", "--as", id, file)]
+      }),
+    ),
+  )
+  for (const [says, id, , , rule] of LACKS) {
+    test(says, () => {
+      const run = runs[says]
+      expect(run?.code).toBe(1)
+      expect(run?.stdout).toContain(`Your ${id} first deviates at line `)
+      expect(run?.stdout).toMatch(new RegExp(`^${rule} {2}${id} `, "m"))
+    })
+  }
+
+  test("a chapter of the course holds as itself", async () => {
+    const run = await command(here, "check", "--as", "s12", here.file("s12"))
+    expect(run.code).toBe(0)
+  })
+})
+
 describe("npm run check refuses", { timeout: 60_000 }, () => {
   const runs = doBeforeAll(
     Object.fromEntries(

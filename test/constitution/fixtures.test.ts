@@ -1,6 +1,6 @@
 /**
  * Two small chapters per fixture, and everything that the rules find in the second. A file is cut into sections at lines that start with
- * `//===`: `what` in a clause, `old` (not for a first chapter), `new`, what the `manifest` says of the new chapter, and the findings to
+ * `//===`: `what` in a clause, `old` (not for a first chapter), `new`, the `course`'s own form where `new` is a reader's, what the `manifest` says of the new chapter, and the findings to
  * `expect`, all of them, in order. `line` is the text of the line that a finding points at, in `new` or, for what is gone, in `old`; it is
  * null for what stands in the manifest only. `was` is the line in `old` of a finding that points at both. Each fixture meets every rule.
  */
@@ -28,6 +28,8 @@ type Fixture = {
   what: string
   old: string | undefined
   next: string
+  /** The chapter as the course has it, for rules about a reader's own file. */
+  course: string | undefined
   chapter: Chapter
   expected: Expectation[]
 }
@@ -54,16 +56,24 @@ function readFixture(rule: string, name: string): Fixture {
     what: section("what"),
     old: sections.has("old") ? `${section("old")}\n` : undefined,
     next: `${section("new")}\n`,
-    chapter: { ...findChapter(chapter), parts: [], welds: [], upgrades: [], ...entries },
+    course: sections.has("course") ? `${section("course")}\n` : undefined,
+    chapter: { ...withoutGains(findChapter(chapter)), parts: [], welds: [], upgrades: [], ...entries },
     expected: JSON.parse(section("expect")) as Expectation[],
   }
 }
 
-function readStep({ chapter, old, next }: Fixture): Step[] {
+/** A chapter that says nothing of gains, so that a fixture need not list what it is not about. */
+function withoutGains({ gains, ...chapter }: Chapter): Chapter {
+  return chapter
+}
+
+function readStep({ chapter, old, next, course }: Fixture): Step[] {
   const before = CHAPTERS.find((_, index) => CHAPTERS[index + 1]?.id === chapter.id)
   if ((old === undefined) !== (before === undefined))
     throw new Error(`${chapter.id} is compared with ${before?.id ?? "nothing"}, got another old text`)
-  return pairChapters([readSurface(chapter, "new.ts", next)], before && readSurface(before, "old.ts", old))
+  const steps = pairChapters([readSurface(chapter, "new.ts", next)], before && readSurface(before, "old.ts", old))
+  if (course === undefined) return steps
+  return steps.map((step) => ({ ...step, course: readSurface(chapter, "course.ts", course) }))
 }
 
 /** The text of the line that a finding points at. Where it stands on several lines it proves nothing, and says so. */
