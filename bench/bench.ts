@@ -2,9 +2,10 @@ import { spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { InputError, runCommand } from "../scripts/command.ts"
 import { compileContestants } from "./compile.ts"
 import type { LoopFigures, SessionFigures } from "./figures.ts"
-import { type Options, parseOptions } from "./options.ts"
+import { type Options, parseOptions, USAGE } from "./options.ts"
 import { compareWithFlat, compareWithOthers, formatRow, HEADER, type Report, type Row } from "./report.ts"
 
 /**
@@ -36,7 +37,7 @@ function runFile(label: string, args: string[], stdout: "pipe" | "ignore"): stri
   })
   if (result.status === 0) return result.stdout?.trimEnd().split("\n").at(-1) ?? ""
   const reason = result.error?.message ?? result.stderr.trim().split("\n")[0]
-  throw new Error(`${label} failed: ${reason || `exit code ${result.status}`}`)
+  throw new InputError(`${label} failed: ${reason || `exit code ${result.status}`}`)
 }
 
 /** Every name once, then every name again. */
@@ -61,7 +62,7 @@ function measure<T>(kind: string, modules: Map<string, string>, size: number, re
   return takeTurns(modules.keys(), repeat, (name) => {
     const args = ["--expose-gc", join(compiled, "bench", "measure.js"), kind, modules.get(name) ?? "", String(size)]
     const figures = runFile(`${kind} ${name} ${size}`, args, "pipe")
-    if (figures === "") throw new Error(`${kind} ${name} ${size} failed: the process ended before its run did`)
+    if (figures === "") throw new InputError(`${kind} ${name} ${size} failed: the process ended before its run did`)
     return JSON.parse(figures)
   })
 }
@@ -153,7 +154,7 @@ function* compareAll(options: Options): Generator<Row[]> {
   if (only === undefined || only === "check") yield* compareChecks(options)
 }
 
-function main(args: string[]): void {
+function main(args: string[]): number {
   const options = parseOptions(args)
   compiled = compileContestants()
   const report: Report = { node: process.version, repeat: options.repeat, rows: [] }
@@ -165,12 +166,7 @@ function main(args: string[]): void {
     for (const row of rows) print(formatRow(row))
   }
   if (options.json) console.log(JSON.stringify(report, null, 2))
-  if (options.strict && report.rows.some((row) => row.verdict === "over")) process.exitCode = 1
+  return options.strict && report.rows.some((row) => row.verdict === "over") ? 1 : 0
 }
 
-try {
-  main(process.argv.slice(2))
-} catch (error) {
-  console.error(`error: ${error instanceof Error ? error.message : String(error)}`)
-  process.exitCode = 1
-}
+await runCommand(`usage: npm run bench -- ${USAGE}`, main)

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
+import { InputError } from "../scripts/command.ts"
 
 /** What a run of the bench is asked to do. */
 export type Options = {
@@ -18,7 +19,8 @@ export type Options = {
   strict: boolean
 }
 
-const USAGE =
+/** The flags that there are. */
+export const USAGE =
   "[--only loop|session|start|check] [--rounds 100,1000] [--repeat 7] [--peers DIR [--names pi081,pi]] [--json] [--strict]"
 const PARTS = ["loop", "session", "start", "check"]
 
@@ -26,9 +28,9 @@ const PARTS = ["loop", "session", "start", "check"]
 export function parseOptions(args: string[]): Options {
   const { only, rounds, repeat, peers, names, json, strict } = parseFlags(args)
   if (only !== undefined && !PARTS.includes(only))
-    throw new Error(`--only: expected loop, session, start or check, got "${only}"`)
+    throw new InputError(`--only: expected loop, session, start or check, got "${only}"`)
   if (names !== undefined && peers === undefined)
-    throw new Error(`--names: expected --peers DIR beside it, got "${names}" alone`)
+    throw new InputError(`--names: expected --peers DIR beside it, got "${names}" alone`)
   return {
     ...(only !== undefined && { only }),
     rounds: [...new Set(rounds.split(",").map((text) => parseCount("rounds", text)))],
@@ -50,39 +52,34 @@ type Flags = {
 }
 
 function parseFlags(args: string[]): Flags {
-  try {
-    const { values } = parseArgs({
-      args,
-      options: {
-        only: { type: "string" },
-        rounds: { type: "string", default: "100,1000" },
-        repeat: { type: "string", default: "7" },
-        peers: { type: "string" },
-        names: { type: "string" },
-        json: { type: "boolean", default: false },
-        strict: { type: "boolean", default: false },
-      },
-    })
-    return values
-  } catch (error) {
-    const [reason] = (error as Error).message.split(/\.\s/)
-    throw new Error(`${reason}; expected ${USAGE}`)
-  }
+  return parseArgs({
+    args,
+    options: {
+      only: { type: "string" },
+      rounds: { type: "string", default: "100,1000" },
+      repeat: { type: "string", default: "7" },
+      peers: { type: "string" },
+      names: { type: "string" },
+      json: { type: "boolean", default: false },
+      strict: { type: "boolean", default: false },
+    },
+  }).values
 }
 
 function parseCount(flag: string, text: string): number {
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
-  throw new Error(`--${flag}: expected whole numbers from 1 to 999999, got "${text}"`)
+  throw new InputError(`--${flag}: expected whole numbers from 1 to 999999, got "${text}"`)
 }
 
 function findPeers(folder: string, names: string): { peers: string; names: string[] } {
   const adapters = resolve(folder, "adapters")
   if (!existsSync(adapters))
-    throw new Error(`--peers: expected a copy of bench-peers, with a folder "adapters", got "${folder}"`)
+    throw new InputError(`--peers: expected a copy of bench-peers, with a folder "adapters", got "${folder}"`)
   const known = readdirSync(adapters).flatMap((file) => /^(.+)\.mjs$/.exec(file)?.[1] ?? [])
   const others = known.filter((name) => name !== "floor")
   const chosen = [...new Set(names.split(","))]
   const stranger = chosen.find((name) => !others.includes(name))
-  if (stranger !== undefined) throw new Error(`--names: expected names among ${others.join(", ")}, got "${stranger}"`)
+  if (stranger !== undefined)
+    throw new InputError(`--names: expected names among ${others.join(", ")}, got "${stranger}"`)
   return { peers: join(adapters, ".."), names: chosen }
 }

@@ -34,7 +34,8 @@ export const SECTIONS: Record<Book["language"], readonly string[]> = {
   ],
 }
 
-/** The one section in which words of later chapters may stand. */
+/** The section in which all output is real, and the one in which words of later chapters may stand. */
+const TRY_IT = 3
 const MAIN_LINE = 4
 
 /** Reads a book from the repository. */
@@ -135,7 +136,17 @@ function findSectionFaults({ file, text, language, chapter }: Book): Problem[] {
 
 function findBlockFaults(book: Book): Problem[] {
   const lines = book.text.split("\n")
+  const sections = linesOf(book).map(({ section }) => section)
   return lines.flatMap((line, index): Problem[] => {
+    if (line === "```text" && sections[index] === TRY_IT && !/^<!-- output: /.test(lines[index - 1] ?? "")) {
+      return [
+        {
+          file: book.file,
+          line: index + 1,
+          message: "a block of output without a mark that says which command prints it",
+        },
+      ]
+    }
     if (line === "```ts" && !/^<!-- code: /.test(lines[index - 1] ?? "")) {
       return [
         { file: book.file, line: index + 1, message: "a block of code without a mark that says where it comes from" },
@@ -183,7 +194,7 @@ function findLinkFaults(book: Book, root: string): Problem[] {
 }
 
 function findSymbolFaults(book: Book, root: string): Problem[] {
-  const { symbols } = JSON.parse(fs.readFileSync(path.join(root, "docs/pi-symbols.json"), "utf8")) as {
+  const { symbols } = JSON.parse(fs.readFileSync(path.join(root, "scripts/pi-symbols.json"), "utf8")) as {
     symbols: string[]
   }
   return linesOf(book).flatMap(({ number, text }) => {

@@ -128,11 +128,17 @@ async function watch(selection: Selection, values: { json: boolean; github: bool
   let timer: NodeJS.Timeout | undefined
   for (const folder of new Set(files.map((file) => path.dirname(file)))) {
     if (!fs.existsSync(folder)) continue
-    fs.watch(folder, () => {
-      clearTimeout(timer)
-      timer = setTimeout(again, 50)
-    })
+    try {
+      fs.watch(folder, () => {
+        clearTimeout(timer)
+        timer = setTimeout(again, 50)
+      })
+    } catch (error) {
+      throw new InputError(`${showFile(folder)} cannot be watched: ${(error as Error).message}`)
+    }
   }
+  // Nobody is left to watch for.
+  process.stdout.on("error", () => process.exit())
   again()
   return new Promise(() => {})
 }

@@ -10,8 +10,12 @@ export class InputError extends Error {}
  */
 export async function runCommand(usage: string, main: (args: string[]) => number | Promise<number>): Promise<void> {
   if (process.env.NO_COLOR !== undefined && process.env.NO_COLOR !== "") chalk.level = 0
-  // A reader that closes the pipe (`| head`) has seen enough.
-  process.stdout.on("error", () => process.exit(0))
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    // A reader that closes the pipe (`| head`) has seen enough; what was found still decides the exit code.
+    if (error.code === "EPIPE") return
+    console.error(`error: standard output cannot be written to: ${error.message}`)
+    process.exit(2)
+  })
   const args = process.argv.slice(2)
   if (args.includes("--help") || args.includes("-h")) return console.log(usage)
   try {
@@ -19,7 +23,7 @@ export async function runCommand(usage: string, main: (args: string[]) => number
   } catch (error) {
     const misuse = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS")
     if (!(error instanceof InputError) && !misuse) throw error
-    console.error(`error: ${error.message}\n${usage}`)
+    console.error(`error: ${misuse ? error.message.replaceAll("\n", " ") : error.message}\n${usage}`)
     process.exitCode = 2
   }
 }

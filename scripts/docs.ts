@@ -41,6 +41,13 @@ export const DOCUMENTS: readonly Document[] = [
   ]),
 ]
 
+/** The tables that a document has to have. */
+function requiredParts({ chapter }: Document): string[] {
+  return chapter === undefined
+    ? ["rules", "chapters", "upgrades", "invariants", "dictionary"]
+    : ["changes", "neighbours"]
+}
+
 type Maker = (document: Document, surfaces: readonly Surface[]) => string
 
 function table(head: string[], rows: string[][]): string {
@@ -294,14 +301,22 @@ export async function findStale(
   words: readonly string[] = [],
   root: string = ROOT,
 ): Promise<{ file: string; text: string }[]> {
+  const stranger = words.find((word) => !DOCUMENTS.some(({ file }) => file.includes(word)))
+  if (stranger !== undefined)
+    throw new InputError(
+      `no document has "${stranger}" in its path: expected a part of ${DOCUMENTS[0]?.file}, ${DOCUMENTS[2]?.file} or the like`,
+    )
   const surfaces = readChapters(CHAPTERS)
   const stale: { file: string; text: string }[] = []
   for (const document of DOCUMENTS.filter(
     ({ file }) => words.length === 0 || words.some((word) => file.includes(word)),
   )) {
     const place = path.join(root, document.file)
-    if (!fs.existsSync(place)) continue
+    if (!fs.existsSync(place)) throw new InputError(`${document.file} does not exist`)
     const before = fs.readFileSync(place, "utf8")
+    const lost = requiredParts(document).find((name) => !before.includes(`<!-- begin: ${name} -->`))
+    if (lost !== undefined)
+      throw new InputError(`${document.file} lacks the part "${lost}": expected <!-- begin: ${lost} --> and its end`)
     const text = await renderDocument(before, document, surfaces)
     if (text !== before) stale.push({ file: document.file, text })
   }

@@ -17,7 +17,7 @@ import { type Bench, EXPERIMENTS, type Experiment } from "./lab/experiments.ts"
 import { loadProgram, plant } from "./lab/plant.ts"
 import { type Core, distance, firstDeviation, type Line, randomFrom, type Transcript } from "./lab/session.ts"
 import { CHAPTERS, type Chapter, findChapter } from "./manifest.ts"
-import { chapterFile, readSource } from "./surface.ts"
+import { chapterFile, parseSource, readSource } from "./surface.ts"
 
 const USAGE =
   "usage: npm run lab -- [EXPERIMENT] [--runs N] [--seed N] [--chapter sNN] [--json] [--save FOLDER] [--width N]"
@@ -44,7 +44,9 @@ export type LabReport = {
 }
 
 async function programFor(chapter: Chapter, experiment: Experiment, variant: Bench["variant"]): Promise<Core> {
-  const text = readSource(chapterFile(chapter))
+  const file = chapterFile(chapter)
+  const text = readSource(file)
+  parseSource(file, text)
   const edits =
     variant === "fault"
       ? experiment.fault
@@ -161,8 +163,18 @@ function listExperiments(): string {
   return [chalk.bold("Experiments"), ...rows, "", "Run one: npm run lab -- i4"].join("\n")
 }
 
+/** Makes the folder for transcripts. Throws an `InputError` where there can be none. */
+function prepareFolder(folder: string): void {
+  try {
+    if (folder === "") throw new Error("it has no name")
+    fs.mkdirSync(folder, { recursive: true })
+    fs.accessSync(folder, fs.constants.W_OK)
+  } catch (error) {
+    throw new InputError(`--save expects a folder that can be written to, got "${folder}": ${(error as Error).message}`)
+  }
+}
+
 function save(folder: string, report: LabReport): string[] {
-  fs.mkdirSync(folder, { recursive: true })
   const write = (name: string, transcript: Transcript): string => {
     const file = path.join(folder, name)
     fs.writeFileSync(file, `${transcript.lines.map(({ text }) => text).join("\n")}\n`)
@@ -210,6 +222,7 @@ if (process.argv[1] !== undefined && /^lab(\.ts)?$/.test(path.basename(process.a
     const runs = readNumber("runs", values.runs, 5, 1)
     const seed = readNumber("seed", values.seed, 1, 0)
     const width = readNumber("width", values.width, process.stdout.columns ?? 120, 40)
+    if (values.save !== undefined) prepareFolder(values.save)
     const slow = runs > 100 && process.stderr.isTTY
     const report = await runExperiment(experiment, chapter, seed, runs, (done) => {
       if (slow && done % 50 === 0) process.stderr.write(`\r${done} of ${runs} runs`)

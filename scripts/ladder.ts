@@ -8,8 +8,9 @@
 import fs from "node:fs"
 import { parseArgs } from "node:util"
 import { startVitest } from "vitest/node"
-import { findChapter } from "./manifest.ts"
-import { parseSource, readSource } from "./surface.ts"
+import { InputError, runCommand } from "./command.ts"
+import { CHAPTERS, findChapter } from "./manifest.ts"
+import { chapterFile, parseSource, readSource } from "./surface.ts"
 
 const USAGE = "usage: npm run ladder -- [--upto sNN] [--only sNN] [sNN FILE]"
 
@@ -23,20 +24,23 @@ function readSelection(args: string[]): Record<string, string> {
   const selection: Record<string, string> = {}
   if (values.upto !== undefined) selection.LADDER_UPTO = findChapter(values.upto).id
   if (values.only !== undefined) selection.LADDER_ONLY = findChapter(values.only).id
-  if (positionals.length === 0) return selection
+  if (positionals.length === 0) {
+    const { LADDER_ONLY: only, LADDER_UPTO: last = "s12" } = selection
+    const chapters = CHAPTERS.filter(({ id }) => (only === undefined ? id <= last : id === only))
+    for (const file of chapters.map((chapter) => chapterFile(chapter))) parseSource(file, readSource(file))
+    return selection
+  }
   const [name, file] = positionals
   if (name === undefined || file === undefined || positionals.length > 2)
-    throw new Error(`expected a chapter and a file, got "${positionals.join(" ")}"`)
-  if (Object.keys(selection).length > 0) throw new Error("a file is tested by itself: leave --upto and --only away")
-  if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) throw new Error(`${file} is not a file`)
+    throw new InputError(`expected a chapter and a file, got "${positionals.join(" ")}"`)
+  if (Object.keys(selection).length > 0)
+    throw new InputError("a file is tested by itself: leave --upto and --only away")
   parseSource(file, readSource(file))
   return { LADDER_ONLY: findChapter(name).id, LADDER_FILE: fs.realpathSync(file) }
 }
 
-try {
-  Object.assign(process.env, readSelection(process.argv.slice(2)))
-} catch (error) {
-  console.error(`error: ${(error as Error).message}\n${USAGE}`)
-  process.exit(2)
-}
-await startVitest("test", ["test/chapters/s"], { watch: false, typecheck: { enabled: false } })
+await runCommand(USAGE, async (args) => {
+  Object.assign(process.env, readSelection(args))
+  await startVitest("test", ["test/chapters/s"], { watch: false, typecheck: { enabled: false } })
+  return Number(process.exitCode ?? 0)
+})

@@ -66,15 +66,26 @@ export type Surface = {
 const SECTION = /^\/\/ ── (s\d\d) /
 const DEMO = /^\/\/ ── Demo ──/
 
+function readText(file: string, shown: string): string {
+  try {
+    const stat = fs.statSync(file, { throwIfNoEntry: false })
+    if (stat === undefined) throw new InputError(`${shown} does not exist`)
+    const kind = stat.isDirectory() ? "folder" : "special file"
+    if (!stat.isFile()) throw new InputError(`${shown} is a ${kind}, expected a TypeScript file`)
+    return fs.readFileSync(file, "utf8")
+  } catch (error) {
+    if (error instanceof InputError) throw error
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new InputError(`${shown} cannot be read: ${code === "EACCES" ? "permission denied" : message}`)
+  }
+}
+
 /** Reads a text file that is meant to be a chapter. Throws an `InputError` that says what is wrong with it. */
 export function readSource(file: string): string {
   const shown = path.relative(process.cwd(), file) || file
-  const stat = fs.statSync(file, { throwIfNoEntry: false })
-  if (stat === undefined) throw new InputError(`${shown} does not exist`)
-  if (!stat.isFile())
-    throw new InputError(`${shown} is a ${stat.isDirectory() ? "folder" : "special file"}, expected a TypeScript file`)
-  const text = fs.readFileSync(file, "utf8")
+  const text = readText(file, shown)
   if (text.trim() === "") throw new InputError(`${shown} is empty`)
+  if (text.includes("\0")) throw new InputError(`${shown} is no text, expected a TypeScript file`)
   if (text.startsWith("\uFEFF"))
     throw new InputError(`${shown} starts with a byte order mark: save it as UTF-8 without one`)
   if (text.includes("\r"))

@@ -121,6 +121,11 @@ describe("an untruth that is planted in a book is found", () => {
       "expected the links to the neighbours at the end",
     ],
     [
+      "an output that no command is made to answer for",
+      (text) => text.replace("<!-- output: npx tsx s01_state/code.ts -->\n", ""),
+      "a block of output without a mark that says which command prints it",
+    ],
+    [
       "another title",
       (text) => text.replace("# s01: 状态", "# s01: 记忆"),
       'expected a title that starts with "# s01: 状态',

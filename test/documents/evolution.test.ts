@@ -1,4 +1,5 @@
 import fs from "node:fs"
+import os from "node:os"
 import path from "node:path"
 import { describe, expect, test } from "vitest"
 import { anchorsIn } from "../../scripts/books.ts"
@@ -81,6 +82,19 @@ describe("EVOLUTION", () => {
     await expect(renderDocument("<!-- output: npx tsx s01_state/code.ts -->\n", page, [])).rejects.toThrow(
       "a block that starts with ```text is expected",
     )
+  })
+
+  test("a word that is in no path, a page that is gone and a table that is gone are errors that say so", async () => {
+    await expect(findStale(["weather"])).rejects.toThrow('no document has "weather" in its path')
+    const root = fs.mkdtempSync(path.join(os.tmpdir(), "docs-"))
+    try {
+      await expect(findStale(["EVOLUTION.md"], root)).rejects.toThrow("EVOLUTION.md does not exist")
+      const text = read("EVOLUTION.md").replaceAll(/<!-- (begin|end): upgrades -->\n/g, "")
+      fs.writeFileSync(path.join(root, "EVOLUTION.md"), text)
+      await expect(findStale(["EVOLUTION.md"], root)).rejects.toThrow('EVOLUTION.md lacks the part "upgrades"')
+    } finally {
+      fs.rmSync(root, { recursive: true })
+    }
   })
 
   test.each(["EVOLUTION.md", "EVOLUTION.en.md"])("%s speaks of every article, rule and invariant", (file) => {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest"
+import { InputError } from "../../scripts/command.ts"
 import { EXPERIMENTS } from "../../scripts/lab/experiments.ts"
+import { plant } from "../../scripts/lab/plant.ts"
 import { type LabReport, runExperiment } from "../../scripts/lab.ts"
 import { findChapter } from "../../scripts/manifest.ts"
 import { driversFrom } from "../support/ladder.ts"
@@ -112,6 +114,13 @@ test("other seeds give other runs, and the guard names the call that was lost", 
   expect(new Set(report.runs.map(({ transcript }) => JSON.stringify(transcript.lines))).size).toBeGreaterThan(3)
   const lost = report.baseline.lines[report.guarded.deviation]?.text.match(/^result (\w+):/)?.[1]
   expect(report.guarded.transcript.visible?.what).toContain(`expected the result of "${lost}"`)
+})
+
+test("a chapter that was edited where the fault goes is an error that says what to do", () => {
+  const text = "const x = 1\n"
+  expect(() => plant(text, [[["const y", "const z"]]])).toThrow(InputError)
+  expect(() => plant(text, [[["const y", "const z"]]])).toThrow(/the chapter was edited .*: undo that .*: const y$/)
+  expect(() => plant(text + text, [[["const x", "const z"]]])).toThrow("expected once: const x")
 })
 
 test("an experiment that cannot be run on a chapter says from where on it can", async () => {

@@ -240,6 +240,11 @@ export const BROKEN: readonly { what: string; damage: (file: string) => void; sa
     damage: (file) => fs.rmSync(path.dirname(file), { recursive: true }),
     says: /code\.ts does not exist$/,
   },
+  {
+    what: "is binary",
+    damage: (file) => fs.writeFileSync(file, Uint8Array.of(0x7f, 0x45, 0x4c, 0x46, 0, 13, 10, 0)),
+    says: /code\.ts is no text, expected a TypeScript file$/,
+  },
   { what: "is empty", damage: (file) => fs.writeFileSync(file, ""), says: /code\.ts is empty$/ },
   {
     what: "is a folder",
