@@ -112,7 +112,7 @@ export function finishMessage(
   toolCalls: ToolCall[] = [],
 ): AssistantMessage {
   const repeated = findRepeated(toolCalls.map((call) => call.id))
-  if (repeated !== undefined) return finishMessage(content, "error", [problem, `the call id "${repeated}" repeats, so no call was run`].filter(Boolean).join("; "))
+  if (repeated !== undefined) return finishMessage(content, "error", `${problem ?? "no call was run"}; the call id "${repeated}" repeats`)
   const reason = problem ?? findProblem(content, stopReason, toolCalls)
   const text = content.trim() === "" ? "" : `${content}\n`
   return Object.freeze({

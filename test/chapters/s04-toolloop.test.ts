@@ -236,8 +236,13 @@ part("s04", "Tool loop", (chapter) => {
       expect(ran).toEqual([])
       expect(requests).toBe(1)
       expect(history.slice(1)).toEqual([
-        { role: "assistant", content: 'error: the call id "x" repeats, so no call was run', stopReason: "error" },
+        { role: "assistant", content: 'error: no call was run; the call id "x" repeats', stopReason: "error" },
       ])
+    })
+
+    test("a stream that breaks after calls whose ids repeat says both", async () => {
+      const { history } = await play(cut(ask(call("x"), call("x")), new Error("the line broke")))
+      expect(history.at(-1)?.content).toBe('error: the line broke; the call id "x" repeats')
     })
 
     test("the person can go on after it", async () => {
