@@ -7,6 +7,9 @@ const config: ViteUserConfig = defineConfig({
     pool: "threads",
     maxWorkers: "100%",
     isolate: false,
+    // A busy or slow machine is no failure; these only end what hangs.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     typecheck: {
       enabled: true,
       checker: "tsc",

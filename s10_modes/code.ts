@@ -820,6 +820,7 @@ const errors: Output = { log: (line) => console.error(line) }
 
 async function main(args: string[]): Promise<void> {
   const { prompt, json } = readArguments(args)
+  const events = json ? claimStdout() : output
   const state: AgentState = { messages: new SessionTree(), model: "scripted-1" }
   const registry = new ToolRegistry()
   for (const tool of [readFile, listFiles, paint]) registry.register(tool)
@@ -827,7 +828,7 @@ async function main(args: string[]): Promise<void> {
   extensions.use(wordCounter)
   const options: TurnOptions = { provider, output, registry, hooks, loader: new ResourceLoader(resources), extensions }
   if (json) {
-    await runOneTurn(state, prompt ?? "read LICENSE", { ...options, mode: new JsonMode(claimStdout()) })
+    await runOneTurn(state, prompt ?? "read LICENSE", { ...options, mode: new JsonMode(events) })
   } else if (prompt !== undefined) {
     await ask(state, prompt, options)
   } else {

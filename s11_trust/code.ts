@@ -841,6 +841,7 @@ const errors: Output = { log: (line) => console.error(line) }
 
 async function main(args: string[]): Promise<void> {
   const { prompt, json } = readArguments(args)
+  const events = json ? claimStdout() : output
   const demo = prompt === undefined && !json
   const decisions: ProjectTrust[] = demo ? ["untrusted", "trusted"] : ["trusted"]
   for (const trust of decisions) {
@@ -856,7 +857,7 @@ async function main(args: string[]): Promise<void> {
     await extensions.useProject(fetchExtension, trust)
     const options: TurnOptions = { provider, output, registry, hooks, loader: new ResourceLoader(resources), extensions, trust }
     if (json) {
-      await runOneTurn(state, prompt ?? "rules", { ...options, mode: new JsonMode(claimStdout()) })
+      await runOneTurn(state, prompt ?? "rules", { ...options, mode: new JsonMode(events) })
     } else {
       await ask(state, prompt ?? "rules", options)
     }

@@ -977,6 +977,7 @@ const errors: Output = { log: (line) => console.error(line) }
 
 async function main(args: string[]): Promise<void> {
   const { prompt, json } = readArguments(args)
+  const events = json ? claimStdout() : output
   const trust: ProjectTrust = "trusted"
   const state: AgentState = { messages: new SessionTree(), model: "scripted-1" }
   const registry = new ToolRegistry()
@@ -987,7 +988,7 @@ async function main(args: string[]): Promise<void> {
   const installed = installLoadedPackage(loadPackage(greetings), extensions, loader, trust)
   const options: TurnOptions = { provider, output, registry, hooks, loader, extensions, trust }
   if (json) {
-    await runOneTurn(state, prompt ?? "read LICENSE", { ...options, mode: new JsonMode(claimStdout()) })
+    await runOneTurn(state, prompt ?? "read LICENSE", { ...options, mode: new JsonMode(events) })
   } else if (prompt !== undefined) {
     await ask(state, prompt, options)
   } else {

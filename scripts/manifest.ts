@@ -424,8 +424,8 @@ export const INVARIANTS: readonly Invariant[] = [
     id: "I6",
     first: "s08",
     sentence:
-      "Texts are read and never run, code enters through a door of its own, and an untrusted project contributes nothing.",
-    sentenceZh: "文本只读不执行；代码走自己的门；不可信的项目什么也带不进来。",
+      "Texts are read and never run, code enters through a door of its own, and nothing of an untrusted project is loaded.",
+    sentenceZh: "文本只读不执行；代码走自己的门；不可信的项目什么也不加载。",
   },
 ]
 

@@ -20,6 +20,8 @@ export type Program = {
 export type Line = {
   kind: "request" | "message" | "note"
   text: string
+  /** All that a request carried. */
+  sent?: Input
 }
 
 /** What a run of an experiment leaves behind. */
@@ -124,7 +126,8 @@ export async function record(
   const transcript: Transcript = {
     lines: start.map((message) => ({ kind: "message", text: describeMessage(message) })),
   }
-  const note = (kind: Line["kind"], text: string): number => transcript.lines.push({ kind, text }) - 1
+  const note = (kind: Line["kind"], text: string, sent?: Input): number =>
+    transcript.lines.push({ kind, text, ...(sent && { sent: structuredClone(sent) }) }) - 1
   let stored = historyOf(program, state).length
   const catchUp = (): void => {
     const history = historyOf(program, state)
@@ -139,6 +142,7 @@ export async function record(
         const at = note(
           "request",
           `request ${++requests}, ${input.messages.length} ${input.messages.length === 1 ? "message" : "messages"}, ${digest(input)}`,
+          input,
         )
         try {
           refuseUnpaired(input.messages)

@@ -74,7 +74,7 @@ part("s01", "demo", (chapter) => {
   })
 })
 
-describe("starting a chapter", { timeout: 60_000 }, () => {
+describe("starting a chapter", () => {
   test("gives the same output every time", async () => {
     for (const id of ["s04", "s12"]) expect(await start(id)).toEqual(runs.get(id))
   })
@@ -132,7 +132,7 @@ describe("starting a chapter", { timeout: 60_000 }, () => {
   })
 })
 
-describe("JSON mode on the command line", { timeout: 60_000 }, () => {
+describe("JSON mode on the command line", () => {
   test.each(["s10", "s11", "s12"])("B93: %s keeps standard output for events, whoever else prints", async (id) => {
     const stray = path.join(temporary, "stray.mjs")
     const noisy = "console.log('stray'); process.stdout.write('stray without an end');"

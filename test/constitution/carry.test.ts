@@ -71,7 +71,7 @@ async function play(copy: Copy, ...commands: string[][]): Promise<Scene> {
   return scene
 }
 
-describe("npm run carry", { timeout: 60_000 }, () => {
+describe("npm run carry", () => {
   const scenes = doBeforeAll({
     arrival: () => {
       const copy = makeRepository()

@@ -30,7 +30,7 @@ const command = startCommandServer()
 
 afterAll(() => fs.rmSync(temporary, { recursive: true, force: true }))
 
-describe("the chapters", { timeout: 60_000 }, () => {
+describe("the chapters", () => {
   const surfaces = readChapters(CHAPTERS)
   const steps = pairChapters(surfaces)
 
@@ -516,7 +516,7 @@ describe("npm run check", () => {
   })
 })
 
-describe("npm run check -- --as finds what a file lacks of its chapter, or has too much", { timeout: 60_000 }, () => {
+describe("npm run check -- --as finds what a file lacks of its chapter, or has too much", () => {
   const LACKS: [says: string, id: ChapterId, from: string, to: string, rule: string][] = [
     ["a member of a union", "s04", '\n  | { type: "tool_call"; call: ToolCall }', "", "R8-UNUSED"],
     [
@@ -570,7 +570,7 @@ describe("npm run check -- --as finds what a file lacks of its chapter, or has t
   })
 })
 
-describe("npm run check refuses", { timeout: 60_000 }, () => {
+describe("npm run check refuses", () => {
   const runs = doBeforeAll(
     Object.fromEntries(
       BROKEN.map(({ what, damage }) => {

@@ -56,7 +56,7 @@ function read(...names: string[]): string {
   return readFileSync(path.join(...names), "utf8").replaceAll("\r\n", "\n")
 }
 
-describe("the contracts", { timeout: 60_000 }, () => {
+describe("the contracts", () => {
   test("hold, when the compiler alone is asked", async () => {
     expect(await compile(folder)).toEqual({ exitCode: 0, lines: [] })
   })

@@ -20,9 +20,7 @@ describe("the books", () => {
     expect(DOCUMENTS.filter(({ file }) => !fs.existsSync(path.join(ROOT, file)))).toEqual([])
   })
 
-  test("show the code as it is, the output as it comes, and the tables that the data gives", {
-    timeout: 120_000,
-  }, async () => {
+  test("show the code as it is, the output as it comes, and the tables that the data gives", async () => {
     const stale = await findStale(["README"])
     const untrue = stale.map(({ file, text }) => {
       const is = fs.readFileSync(path.join(ROOT, file), "utf8").split("\n")

@@ -29,7 +29,7 @@ async function findBroken(subject: Subject, properties: readonly Property[], mea
 for (const chapter of driversFrom("s01")) {
   const text = fs.readFileSync(chapterFile(findChapter(chapter.id)), "utf8")
   const properties = PROPERTIES.filter((property) => property.first <= chapter.id)
-  describe(`faults on ${chapter.id}`, { timeout: 120_000 }, () => {
+  describe(`faults on ${chapter.id}`, () => {
     test.each(faultsFor(chapter.id).map((fault) => [fault.invariant, fault.name, fault] as const))(
       "%s is broken by %s, and no other invariant is",
       async (invariant, _name, fault) => {

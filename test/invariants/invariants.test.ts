@@ -10,7 +10,7 @@ const RUNS = Number(process.env.INVARIANT_RUNS ?? 1000)
 for (const { id, first } of INVARIANTS) {
   for (const chapter of driversFrom(first)) {
     const text = fs.readFileSync(sourceOf(findChapter(chapter.id)), "utf8")
-    describe(`${id} on ${chapter.id}`, { timeout: 120_000 }, () => {
+    describe(`${id} on ${chapter.id}`, () => {
       test.each(propertiesOf(id, chapter).map((property) => [property.title, property] as const))(
         "%s",
         async (_title, property) => {
