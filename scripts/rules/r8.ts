@@ -187,7 +187,7 @@ export const R8: Rule[] = [
         })),
         ...gains.map(({ name, symbol, text, spot }) => ({
           symbol,
-          message: `${chapter.id} adds "${text}" to ${name}, which the manifest does not list`,
+          message: `${chapter.id} adds \`${text}\` to ${name}, which the manifest does not list`,
           next: spot,
         })),
       ]
@@ -229,7 +229,7 @@ export const R8: Rule[] = [
         }),
         ...gains.map(([name, text]) => ({
           symbol: name,
-          message: `the manifest lists "${text}" as a gain of ${name}, and ${chapter.id} does not add it`,
+          message: `the manifest lists \`${text}\` as a gain of ${name}, and ${chapter.id} does not add it`,
           next: findPlace(context, name),
         })),
         ...welds.map(({ name }) => ({
