@@ -84,7 +84,7 @@ export function describeError(error: unknown): string {
 /** What is wrong with a message that has ended, if anything is. */
 export function findProblem(content: string, stopReason: StopReason): string | undefined {
   if (content.trim() === "") return "the provider sent an empty message"
-  return stopReason === "error" ? 'the provider ended its message with "error"' : undefined
+  return stopReason === "stop" ? undefined : `the provider ended its message with "${stopReason}"`
 }
 
 /** The message to store. A problem makes it an error that says so, behind whatever text had arrived (R4). */

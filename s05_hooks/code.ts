@@ -94,7 +94,7 @@ export function findProblem(content: string, stopReason: StopReason, toolCalls: 
   if (toolCalls.length > 0 && stopReason !== "toolUse") return `the message ended with "${stopReason}", not "toolUse"; no call was run`
   if (toolCalls.length === 0 && stopReason === "toolUse") return "the provider announced tool calls and sent none"
   if (toolCalls.length === 0 && content.trim() === "") return "the provider sent an empty message"
-  return stopReason === "error" ? 'the provider ended its message with "error"' : undefined
+  return toolCalls.length > 0 || stopReason === "stop" ? undefined : `the provider ended its message with "${stopReason}"`
 }
 
 /** The message to store. A problem makes it an error that says so, behind whatever text had arrived (R4). */
@@ -257,9 +257,10 @@ export type ToolExecutor = (call: ToolCall) => ToolResultMessage | Promise<ToolR
 /** How many requests one turn may make unless told otherwise (R5). */
 export const DEFAULT_MAX_TURNS = 8
 
-/** A frozen copy with our fields only (I1): a call decided on, run and stored is the same call. */
+/** A frozen copy with our fields only (I1): a call decided on, run and stored is the same call. Throws for what is no text. */
 export function sealToolCall(call: ToolCall): ToolCall {
   const { id, name, input } = call
+  for (const value of [id, name, ...Object.values(input ?? {})]) expectString(value, "a tool call: the provider")
   return Object.freeze({ id, name, input: Object.freeze({ ...input }) })
 }
 
@@ -322,8 +323,9 @@ export function startToolCalls(message: AssistantMessage, input: ProviderInput, 
       if (message.stopReason !== "toolUse") throw new Error("not run, because its message is incomplete")
       if (!input.tools.some((spec) => spec.name === call.name)) throw new Error(`unknown tool "${call.name}"`)
       const { toolCallId, content } = await execute(call)
+      const text = expectString(content, "the executor")
       if (toolCallId !== call.id) throw new Error(`the executor answered "${toolCallId}" instead of "${call.id}"`)
-      return toolResult(call, expectString(content, "the executor"))
+      return toolResult(call, text)
     } catch (error) {
       return errorResult(call, error)
     }

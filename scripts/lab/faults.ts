@@ -74,8 +74,8 @@ export const FAULTS: readonly Fault[] = [
     edits: [
       [
         [
-          "  const { id, name, input } = call\n  return Object.freeze({ id, name, input:",
-          "  const { input } = call\n  return Object.freeze({ ...call, input:",
+          "  return Object.freeze({ id, name, input: Object.freeze({ ...input }) })\n",
+          "  return Object.freeze({ ...call, input: Object.freeze({ ...input }) })\n",
         ],
       ],
     ],

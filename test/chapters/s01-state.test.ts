@@ -89,6 +89,15 @@ part("s01", "State", (chapter) => {
     expect(last).toEqual({ role: "assistant", content, stopReason: "error" })
   })
 
+  test.each(["max_tokens", "", undefined, null])(
+    "I3: a message that ends with %j is an error that says so",
+    async (reason) => {
+      const { last } = await chapter.run({ replies: [ending(reason as never, say("half"))] })
+      const content = `half\nerror: the provider ended its message with "${reason}"`
+      expect(last).toEqual({ role: "assistant", content, stopReason: "error" })
+    },
+  )
+
   test("B35: an error without a word gets words", async () => {
     const { last } = await chapter.run({ replies: [ending("error", say())] })
     expect(last).toEqual({

@@ -240,6 +240,19 @@ part("s04", "Tool loop", (chapter) => {
       ])
     })
 
+    test.each<[string, unknown]>([
+      ["an id", { ...call("a"), id: undefined }],
+      ["a name", { ...call("a"), name: 7 }],
+      ["an argument", { ...call("a"), input: { text: ["x"] } }],
+    ])("a call with %s that is no text makes the message an error, and nothing runs", async (_what, odd) => {
+      const { history, requests } = await play(ask(call("b"), odd as ToolCall))
+      expect(ran).toEqual([])
+      expect(requests).toBe(1)
+      expect(history[1]).toMatchObject({ stopReason: "error", toolCalls: [call("b")] })
+      expect(history[1]?.content).toMatch(/^error: a tool call: the provider returned \w+, expected a string$/)
+      expect(results(history)).toEqual([expect.objectContaining({ toolCallId: "b" })])
+    })
+
     test("a stream that breaks after calls whose ids repeat says both", async () => {
       const { history } = await play(cut(ask(call("x"), call("x")), new Error("the line broke")))
       expect(history.at(-1)?.content).toBe('error: the line broke; the call id "x" repeats')
@@ -520,6 +533,11 @@ part("s04", "Tool loop", (chapter) => {
         /^error: the executor returned number/,
       ],
       ["B20: answers another call", () => result("zzz"), /^error: the executor answered "zzz" instead of "b"$/],
+      [
+        "answers another call with a promise that rejects",
+        () => ({ ...result("zzz"), content: Promise.reject(new Error("late")) }),
+        /^error: the executor returned a promise/,
+      ],
       ["adds fields", () => ({ ...result("b"), vendor: 1 }), /^ok: b$/],
     ])("one that %s costs one call its result and no more", async (_name, odd, content) => {
       const { history, last } = await run((item) => (item.id === "b" ? odd() : result(item.id)))

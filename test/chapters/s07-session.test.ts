@@ -146,6 +146,25 @@ part("s07", "Session", (chapter) => {
     await expect(chapter.run({ state, prompt: "third" })).resolves.toHaveProperty("last.content", "done")
   })
 
+  test("a tool that puts another tree in place does so for the next turn", async () => {
+    const state = chapter.state()
+    const old = state.messages
+    const clear = tool("clear", () => {
+      state.messages = new chapter.core.SessionTree()
+      return "cleared"
+    })
+    await chapter.run({ state, tools: [clear], replies: [ask(call("a", "clear")), say("done")] })
+    expect(old.currentPath().map((message) => message.role)).toEqual(["user", "assistant", "toolResult", "assistant"])
+    expect(state.messages.allEntries()).toEqual([])
+    await expect(chapter.run({ state })).resolves.toHaveProperty("last.content", "done")
+  })
+
+  test("a message without calls has no field for them, whoever appends it", () => {
+    const tree = new chapter.core.SessionTree()
+    const entry = tree.append({ role: "assistant", content: "x", stopReason: "stop", toolCalls: [] })
+    expect("toolCalls" in entry).toBe(false)
+  })
+
   test("a turn that could not run gives the session back", async () => {
     const state = chapter.state(result("orphan"))
     await expect(chapter.run({ state })).rejects.toThrow("orphan")
