@@ -244,11 +244,15 @@ export async function runDocumented(command: string, root: string = ROOT): Promi
   const found = args()
   if (found === undefined)
     throw new InputError(`cannot run "${command}": expected npx tsx FILE, or npm run with a script of this repository`)
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined, COLUMNS: undefined }
-    execFile(process.execPath, found, { cwd: root, env, encoding: "utf8" }, (_error, stdout, stderr) =>
-      resolve(`${stdout}${stderr}`.trimEnd()),
-    )
+    const options = { cwd: root, env, encoding: "utf8", timeout: 300_000 } as const
+    execFile(process.execPath, found, options, (error, stdout, stderr) => {
+      const crashed = error !== null && (error.signal || /^\s+at .+:\d+:\d+\)?$/m.test(stderr))
+      const reason = /^\w*Error: .*/m.exec(stderr)?.[0] ?? error?.signal
+      if (crashed) reject(new InputError(`"${command}" crashed, so its output is not taken: ${reason}`))
+      else resolve(`${stdout}${stderr}`.trimEnd())
+    })
   })
 }
 
@@ -273,6 +277,10 @@ function replaceBlock(text: string, mark: string, language: string, body: string
 /** A document with all its parts made anew. Throws an `InputError` for a part that nobody can make. */
 export async function renderDocument(text: string, document: Document, surfaces: readonly Surface[]): Promise<string> {
   const { file } = document
+  const marks = [...text.matchAll(/<!-- (?:begin|code|output): .+? -->/g)].map(([mark]) => mark)
+  const twice = marks.find((mark, index) => marks.indexOf(mark) < index)
+  if (twice !== undefined)
+    throw new InputError(`${file}: ${twice} stands there twice, and only the first would be filled in`)
   let out = text
   for (const [, name = ""] of text.matchAll(/<!-- begin: (\w+) -->/g)) {
     const make = MAKERS[name]

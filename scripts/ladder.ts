@@ -24,6 +24,8 @@ function readSelection(args: string[]): Record<string, string> {
   const selection: Record<string, string> = {}
   if (values.upto !== undefined) selection.LADDER_UPTO = findChapter(values.upto).id
   if (values.only !== undefined) selection.LADDER_ONLY = findChapter(values.only).id
+  if (values.upto !== undefined && values.only !== undefined)
+    throw new InputError("--upto and --only exclude each other")
   if (positionals.length === 0) {
     const { LADDER_ONLY: only, LADDER_UPTO: last = "s12" } = selection
     const chapters = CHAPTERS.filter(({ id }) => (only === undefined ? id <= last : id === only))

@@ -46,6 +46,8 @@ async function load(text: string, number: number): Promise<unknown> {
   fs.writeFileSync(file, ts.transpileModule(text, { compilerOptions: options }).outputText)
   try {
     return await import(/* @vite-ignore */ pathToFileURL(file).href)
+  } catch (error) {
+    throw new InputError(`the chapter cannot be loaded as a program: ${(error as Error).message}`)
   } finally {
     fs.rmSync(folder, { recursive: true, force: true })
   }

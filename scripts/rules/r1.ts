@@ -6,15 +6,21 @@ import { type Fault, faultsOf, type Rule } from "./rule.ts"
 const SENTENCE = "Once introduced, a field or a union member stays as it is; types only grow."
 const SENTENCE_ZH = "字段和联合成员一旦引入就保持原样；类型只增不减。"
 
+/** What the parser has noticed of comments that switch checks off for a line. */
+type Directives = { commentDirectives?: readonly { range: ts.TextRange }[] }
+
 /** Comments inside or above a declaration that switch the compiler's checks off. */
 function findSilencers(next: Surface, { name, start, end }: Declaration): Fault[] {
   const previous = next.core.findLast((declaration) => declaration.end < start)
-  return next.lines.slice(previous?.end ?? 0, end).flatMap((text, index): Fault[] => {
-    const word = /^\s*(?:\/\/|\/?\*+)\s*(@ts-(?:ignore|nocheck|expect-error))\b/.exec(text)?.[1]
-    const line = (previous?.end ?? 0) + index + 1
-    if (word === undefined) return []
-    return [{ symbol: name, message: `${name} says ${word}`, next: { file: next.file, line, end: line } }]
-  })
+  const { commentDirectives = [] } = next.source as unknown as Directives
+  const lines = commentDirectives.map(({ range }) => next.source.getLineAndCharacterOfPosition(range.end).line + 1)
+  const whole = next.lines.findIndex((text) => /^\s*\/\/+\s*@ts-nocheck\b/.test(text)) + 1
+  return [...lines, whole]
+    .filter((line) => line > (previous?.end ?? 0) && line <= end)
+    .map((line) => {
+      const word = /@ts-[\w-]+/.exec(next.lines[line - 1] ?? "")?.[0] ?? "a comment that silences the compiler"
+      return { symbol: name, message: `${name} says ${word}`, next: { file: next.file, line, end: line } }
+    })
 }
 
 export const R1: Rule[] = [

@@ -9,12 +9,19 @@ const WAYS_OUT = new Set(
   eval Function WebAssembly Deno Bun Buffer alert confirm prompt reportError postMessage dispatchEvent addEventListener
   fetch WebSocket EventSource XMLHttpRequest BroadcastChannel MessageChannel Worker SharedWorker
   localStorage sessionStorage indexedDB caches crypto
-  Date performance setTimeout setInterval setImmediate queueMicrotask requestAnimationFrame`.split(/\s+/),
+  Date Intl performance setTimeout setInterval setImmediate queueMicrotask requestAnimationFrame`.split(/\s+/),
 )
 
 /** What a node reaches for outside of the program, if it does, by the text to show. */
 function wayOut(node: ts.Node): string | undefined {
-  if (ts.isIdentifier(node)) return WAYS_OUT.has(node.text) && isUse(node) ? node.text : undefined
+  if (ts.isIdentifier(node)) {
+    // Of Math all may be used by name but chance.
+    const { parent } = node
+    const isHarmless =
+      ts.isPropertyAccessExpression(parent) && parent.expression === node && parent.name.text !== "random"
+    const isWay = node.text === "Math" ? !isHarmless : WAYS_OUT.has(node.text)
+    return isWay && isUse(node) ? (node.text === "Math" ? "Math, and so for chance" : node.text) : undefined
+  }
   if (ts.isMetaProperty(node) || node.kind === ts.SyntaxKind.DebuggerStatement) return node.getText()
   const member = ts.isPropertyAccessExpression(node)
     ? node.name.text
@@ -22,8 +29,9 @@ function wayOut(node: ts.Node): string | undefined {
       ? node.argumentExpression.text
       : undefined
   // A function's constructor makes functions from text.
-  if (member === "constructor") return "a constructor"
-  return member === "random" && /^Math\b/.test(node.getText()) ? "Math.random" : undefined
+  const bound = ts.isBindingElement(node) ? (node.propertyName ?? node.name).getText() : undefined
+  if (member === "constructor" || bound === "constructor") return "a constructor"
+  return undefined
 }
 
 /** The packages that a core may import, and from which chapter on. */
@@ -52,7 +60,12 @@ export function spotAt(surface: Surface, node: ts.Node): { file: string; line: n
 /** The names that a statement declares. */
 export function declaredNames(statement: ts.Statement): string[] {
   const declared = ts.isVariableStatement(statement) ? statement.declarationList.declarations : [statement]
-  return declared.flatMap((node) => (node as ts.NamedDeclaration).name?.getText() ?? [])
+  const namesIn = (name: ts.Node | undefined): string[] => {
+    if (name === undefined) return []
+    if (!ts.isObjectBindingPattern(name) && !ts.isArrayBindingPattern(name)) return [name.getText()]
+    return name.elements.flatMap((element) => (ts.isBindingElement(element) ? namesIn(element.name) : []))
+  }
+  return declared.flatMap((node) => namesIn((node as ts.NamedDeclaration).name))
 }
 
 /** The local names that an import brings in. */
@@ -171,13 +184,18 @@ function isMemberName(node: ts.Identifier): boolean {
 
 /** Whether an identifier uses a name from outside: it is no member's name, and no local of that name is seen where it stands. */
 function isUse(node: ts.Identifier): boolean {
-  if (isMemberName(node)) return false
+  if (isMemberName(node) || ts.isNamedTupleMember(node.parent) || ts.isLabeledStatement(node.parent)) return false
+  if (ts.isBreakOrContinueStatement(node.parent)) return false
   let around: ts.Node = node
   while (!ts.isSourceFile(around.parent)) around = around.parent
   let local = false
   const visit = (inner: ts.Node): void => {
     const binds = ts.isVariableDeclaration(inner) || ts.isParameter(inner) || ts.isBindingElement(inner)
     if (binds && inner.name.getText() === node.text && isInside(node, ts.findAncestor(inner, isScope))) local = true
+    // A function or a class inside of another is seen there, and by itself.
+    const nested =
+      inner !== around && (ts.isFunctionLike(inner) || ts.isClassLike(inner)) && inner.name?.getText() === node.text
+    if (nested && isInside(node, ts.findAncestor(inner.parent, isScope))) local = true
     ts.forEachChild(inner, visit)
   }
   visit(around)

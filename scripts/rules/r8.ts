@@ -2,7 +2,16 @@
 import { type Change, findGains, type Gain } from "../compare.ts"
 import type { Declaration } from "../surface.ts"
 import { declaredNames, spotAt } from "./r7.ts"
-import { type Context, declaresWeld, type Fault, faultsOf, firstDifference, placeOf, type Rule } from "./rule.ts"
+import {
+  type Context,
+  declaredUpgrade,
+  declaresWeld,
+  type Fault,
+  faultsOf,
+  firstDifference,
+  placeOf,
+  type Rule,
+} from "./rule.ts"
 
 const SENTENCE =
   "Each declaration of the chapter before is there, in the same order, to the byte, except where a weld or an upgrade is declared."
@@ -34,9 +43,13 @@ function findOwnGains({ chapter, old, next }: Context): Gain[] {
   return old === undefined ? [] : findGains(old, next).filter((gain) => !isUpgrade(gain))
 }
 
-/** Whether something of the same declaration is missing or changed: then that is what has to be said, and the gain may be its new form. */
-function isReplacement({ changes }: Context, { name }: Gain): boolean {
-  return changes.some((change) => change.name === name && /^(field|class-member)-(gone|changed)$/.test(change.kind))
+/**
+ * Whether something of the same declaration is missing or changed, other than by a declared upgrade: then that is what has to be said, and the
+ * gain may be its new form.
+ */
+function isReplacement(context: Context, { name }: Gain): boolean {
+  const lost = ({ kind }: Change): boolean => /^(field|class-member)-(gone|changed)$/.test(kind)
+  return context.changes.some((change) => change.name === name && lost(change) && !declaredUpgrade(context, change))
 }
 
 export const R8: Rule[] = [

@@ -35,25 +35,60 @@ function statementOf(node: ts.Node): ts.Node {
 }
 
 /** What others see of a declaration: fields, union members, public members, the types of parameters and of what is returned. */
-function shapeOf({ node, members }: Declaration): string[] {
-  if (ts.isFunctionDeclaration(node)) return [signatureOf(node)]
-  return members.flatMap((member) => {
-    const { node: part } = member
-    const hidden = ts.isClassElement(part) && (member.name.startsWith("#") || isPrivate(part))
-    if (hidden) return []
-    const shown = ts.isFunctionLike(part) ? `${member.name}${signatureOf(part)}` : withoutStyle(part)
-    return member.fields.length > 0
-      ? member.fields.map((field) => `${member.name}: ${withoutStyle(field.node)}`)
-      : [shown]
-  })
+function shapeOf({ node }: Declaration): string[] {
+  if (ts.isFunctionDeclaration(node)) return [`${node.asteriskToken ? "*" : ""}${signatureOf(node)}`]
+  if (ts.isTypeAliasDeclaration(node)) {
+    const members = ts.isUnionTypeNode(node.type) ? [...node.type.types] : [node.type]
+    return members.flatMap((type) =>
+      ts.isTypeLiteralNode(type) && members.length === 1 ? type.members.map(memberOf) : typeOf(type),
+    )
+  }
+  if (ts.isInterfaceDeclaration(node)) return node.members.map(memberOf)
+  if (!ts.isClassDeclaration(node)) return []
+  const isHidden = (member: ts.ClassElement): boolean =>
+    member.name?.getText().startsWith("#") === true || isPrivate(member)
+  return node.members.filter((member) => !isHidden(member)).map(memberOf)
+}
+
+/** A member as others see it: its kind, name and type. */
+function memberOf(node: ts.TypeElement | ts.ClassElement): string {
+  const name = ts.isConstructorDeclaration(node) ? "constructor" : (node.name?.getText() ?? "")
+  const isStatic =
+    ts.canHaveModifiers(node) && ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.StaticKeyword)
+  const kind = `${isStatic ? "static " : ""}${ts.isGetAccessor(node) ? "get " : ts.isSetAccessor(node) ? "set " : ""}`
+  if (ts.isFunctionLike(node)) return `${kind}${name}${signatureOf(node)}`
+  const { type, questionToken } = node as ts.PropertySignature
+  return `${kind}${name}${questionToken ? "?" : ""}: ${typeOf(type)}`
+}
+
+/** A type without what makes no difference: comments, the order of fields and alternatives, the names of parameters. */
+function typeOf(node: ts.TypeNode | undefined): string {
+  if (node === undefined) return ""
+  if (ts.isParenthesizedTypeNode(node)) return typeOf(node.type)
+  if (ts.isFunctionTypeNode(node)) return signatureOf(node)
+  if (ts.isTypeLiteralNode(node)) return `{ ${node.members.map(memberOf).sort().join("; ")} }`
+  if (ts.isUnionTypeNode(node)) return node.types.map(typeOf).sort().join(" | ")
+  if (ts.isIntersectionTypeNode(node)) return node.types.map(typeOf).sort().join(" & ")
+  if (ts.isArrayTypeNode(node))
+    return `${/ /.test(typeOf(node.elementType)) ? `(${typeOf(node.elementType)})` : typeOf(node.elementType)}[]`
+  if (ts.isTypeReferenceNode(node) && node.typeArguments !== undefined)
+    return `${node.typeName.getText()}<${node.typeArguments.map(typeOf).join(", ")}>`
+  return withoutStyle(node)
 }
 
 function signatureOf({ parameters, type }: ts.SignatureDeclaration): string {
-  const types = parameters.map((parameter) => {
-    const mark = parameter.questionToken || parameter.initializer ? "?" : ""
-    return `${mark}${parameter.type === undefined ? "?" : withoutStyle(parameter.type)}`
+  const types = parameters.map(({ dotDotDotToken, questionToken, initializer, type: given }) => {
+    const known = given === undefined && initializer !== undefined ? literalType(initializer) : typeOf(given)
+    return `${dotDotDotToken ? "..." : ""}${known}${questionToken || initializer ? "?" : ""}`
   })
-  return `(${types.join(", ")}) => ${type === undefined ? "" : withoutStyle(type)}`
+  return `(${types.join(", ")}) => ${typeOf(type)}`
+}
+
+/** The type that a parameter without one has by its default. */
+function literalType(node: ts.Expression): string {
+  if (ts.isNumericLiteral(node)) return "number"
+  if (ts.isStringLiteralLike(node)) return "string"
+  return /^(true|false)$/.test(node.getText()) ? "boolean" : "a type that is not written"
 }
 
 function isPrivate(node: ts.Node): boolean {

@@ -119,6 +119,11 @@ describe("an untruth that is planted in a book is found", () => {
       "expected the links to the neighbours at the end",
     ],
     [
+      "a block of a kind that nobody looks at",
+      (text) => text.replace("## 接下来\n", "## 接下来\n\n```console\nerror: the moon is full\n```\n"),
+      '"```console" opens no block of a book',
+    ],
+    [
       "an output that no command is made to answer for",
       (text) => text.replace("<!-- output: npx tsx s01_state/code.ts -->\n", ""),
       "a block of output without a mark that says which command prints it",

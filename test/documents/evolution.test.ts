@@ -77,6 +77,8 @@ describe("EVOLUTION", () => {
     await expect(renderDocument("<!-- begin: rules -->", page, [])).rejects.toThrow(
       'page.md: the part "rules" has no end',
     )
+    const twice = "<!-- code: nothing -->\n<!-- code: nothing -->"
+    await expect(renderDocument(twice, page, [])).rejects.toThrow("page.md: <!-- code: nothing --> stands there twice")
     await expect(renderDocument("<!-- code: nothing -->", page, [])).rejects.toThrow('page.md quotes "nothing"')
     await expect(renderDocument("<!-- output: rm -rf x -->", page, [])).rejects.toThrow('cannot run "rm -rf x"')
     await expect(renderDocument("<!-- output: npx tsx s01_state/code.ts -->\n", page, [])).rejects.toThrow(
