@@ -139,7 +139,23 @@ function compareDeclarations(old: Declaration, next: Declaration, before: Surfac
   const kept = survives(linesWithout(old, oldSpots).filter(filled), linesWithout(next, nextSpots).filter(filled))
   if (!kept || changes.length < found.length) return [...changes, style]
   if (changes.length > 0) return changes
-  return [countMembers(next) > countMembers(old) ? { kind: "grown", ...place } : style]
+  if (countMembers(next) <= countMembers(old)) return [style]
+  // Apart from what was gained, with the comments in front of it, nothing may be new.
+  const isText = (line: string): boolean => line.trim() !== ""
+  const rest = linesBesides(next, gainedMembers(old, next)).filter(isText).join("\n")
+  return [rest === old.text.split("\n").filter(isText).join("\n") ? { kind: "grown", ...place } : style]
+}
+
+/** The lines of a declaration, without those of some members and of the comments in front of them. */
+function linesBesides({ text, start }: Declaration, members: readonly Member[]): string[] {
+  const lines = text.split("\n")
+  const inside = new Set<number>()
+  for (const member of members) {
+    let first = member.start - start
+    while (/^\s*(\/\/.*)?$/.test(lines[first - 1] ?? "x")) first--
+    for (let index = first; index <= member.end - start; index++) inside.add(index)
+  }
+  return lines.filter((_line, index) => !inside.has(index))
 }
 
 /** Whether a function returns all that it did; it may return more. */

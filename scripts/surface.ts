@@ -33,6 +33,7 @@ export type Member = {
 export type Declaration = {
   name: string
   kind: "type" | "interface" | "class" | "function" | "constant"
+  /** Whether it is exported under its name. */
   exported: boolean
   /** The chapter whose banner stands above it; empty before the first. */
   section: string
@@ -152,7 +153,11 @@ function readDeclaration(node: ts.Statement, source: ts.SourceFile, lines: strin
   const banner = lines.slice(0, line).findLast((text) => SECTION.test(text))
   const modifiers = ts.canHaveModifiers(node) ? (ts.getModifiers(node) ?? []) : []
   const base = {
-    exported: ts.isExportDeclaration(node) || modifiers.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword),
+    // A default export has no name for a later chapter or a test to import.
+    exported:
+      ts.isExportDeclaration(node) ||
+      (modifiers.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) &&
+        modifiers.every(({ kind }) => kind !== ts.SyntaxKind.DefaultKeyword)),
     section: SECTION.exec(banner ?? "")?.[1] ?? "",
     start,
     line,

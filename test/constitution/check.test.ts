@@ -326,6 +326,20 @@ describe("the chapters", () => {
     },
   ]
 
+  test.each(CHAPTERS.map((chapter) => [chapter.id, chapter] as const))(
+    "%s: the manifest has the parts in the order of the source, and the titles of the banners",
+    (id, chapter) => {
+      const surface = surfaces[IDS.indexOf(id)]
+      const own = surface?.core.filter(({ section }) => section === id).map(({ name }) => name)
+      expect(own).toEqual(chapter.parts)
+      const banners = surface?.lines.flatMap((line) => /^\/\/ ── (s\d\d .+?) ── \S.* ─+$/.exec(line)?.[1] ?? [])
+      expect(banners).toEqual(
+        CHAPTERS.slice(0, IDS.indexOf(id) + 1).map(({ id: number, title }) => `${number} ${title}`),
+      )
+      expect(chapter.gains).toBeDefined()
+    },
+  )
+
   for (const { says, chapter: id, from, to, manifest, rule, symbol, at } of EDITS) {
     test(`give one finding, at its place, when ${says}`, () => {
       const chapter = { ...findChapter(id), ...manifest?.(findChapter(id)) }
