@@ -771,7 +771,7 @@ export function pick(contents: Record<string, string>, names: string[]): Record<
   return Object.fromEntries(names.map((name) => [name, contents[name] ?? ""]))
 }
 
-/** Checks a package and sorts its contents. Throws with every reason when any part is wrong: half a package is none. */
+/** Checks a package and sorts its contents. Throws with every reason found when any part is wrong: half a package is none. */
 export function loadPackage(pkg: Package): LoadedPackage {
   const parsed = packageSchema.safeParse(pkg)
   if (!parsed.success) throw new Error(`package refused:\n${z.prettifyError(parsed.error)}`)
