@@ -1,5 +1,4 @@
 import fs from "node:fs"
-import path from "node:path"
 import { stripVTControlCharacters } from "node:util"
 import { afterAll, describe, expect, test } from "vitest"
 import { checkSteps, pairChapters, readChapters } from "../../scripts/constitution.ts"
@@ -116,10 +115,7 @@ describe("npm run carry", () => {
   })
 
   test("is what package.json calls carry", () => {
-    const { scripts } = JSON.parse(fs.readFileSync(path.join(here.root, "package.json"), "utf8")) as {
-      scripts: Record<string, string>
-    }
-    expect(scripts.carry).toBe("node --import tsx scripts/carry.ts")
+    expect(here.scriptOf("carry")).toBe("node --import tsx scripts/carry.ts")
   })
 
   test("shows what it would do in each later chapter, and writes nothing", () => {

@@ -408,19 +408,11 @@ describe("npm run check", () => {
     copy: () => command(copy, "check", "--github"),
     copyJson: () => command(copy, "check", "--json"),
     actions: () => copy.run("check", ["--only", "s09"], { env: { GITHUB_ACTIONS: "true" } }),
-    closed: () => {
-      const child = copy.start("check")
-      const run = finish(child)
-      child.stdout?.destroy()
-      return run
-    },
+    closed: () => copy.runUnread("check"),
   })
 
   test("is what package.json calls check", () => {
-    const { scripts } = JSON.parse(fs.readFileSync(path.join(here.root, "package.json"), "utf8")) as {
-      scripts: Record<string, string>
-    }
-    expect(scripts.check).toBe("node --import tsx scripts/check.ts")
+    expect(here.scriptOf("check")).toBe("node --import tsx scripts/check.ts")
   })
 
   test("prints a table in which all holds, and ends with 0", () => {

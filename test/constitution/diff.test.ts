@@ -1,5 +1,4 @@
 import fs from "node:fs"
-import path from "node:path"
 import { stripVTControlCharacters } from "node:util"
 import { applyPatch, parsePatch } from "diff"
 import { afterAll, describe, expect, test } from "vitest"
@@ -11,7 +10,6 @@ import {
   declarationIn,
   doBeforeAll,
   expectRefusal,
-  finish,
   here,
   makeTemporaryFolder,
   type Run,
@@ -105,19 +103,11 @@ describe("npm run diff", () => {
     damaged: () => command(copy, "diff", "s05"),
     damagedJson: () => command(copy, "diff", "s05", "--json"),
     nothing: () => here.run("diff", ["s01"]),
-    closed: () => {
-      const child = here.start("diff", ["s12"])
-      const run = finish(child)
-      child.stdout?.destroy()
-      return run
-    },
+    closed: () => here.runUnread("diff", ["s12"]),
   })
 
   test("is what package.json calls diff", () => {
-    const { scripts } = JSON.parse(fs.readFileSync(path.join(here.root, "package.json"), "utf8")) as {
-      scripts: Record<string, string>
-    }
-    expect(scripts.diff).toBe("node --import tsx scripts/diff.ts")
+    expect(here.scriptOf("diff")).toBe("node --import tsx scripts/diff.ts")
   })
 
   test("prints one clear line when it cannot compare, and ends with 2", () => {

@@ -4,7 +4,7 @@ import path from "node:path"
 import { describe, expect, test } from "vitest"
 import { anchorsIn } from "../../scripts/books.ts"
 import { readChapters } from "../../scripts/constitution.ts"
-import { DOCUMENTS, findStale, renderDocument } from "../../scripts/docs.ts"
+import { DOCUMENTS, findStale, renderDocument, runDocumented } from "../../scripts/docs.ts"
 import { CHAPTERS, INVARIANTS } from "../../scripts/manifest.ts"
 import { RULES } from "../../scripts/rules/index.ts"
 import { ROOT } from "../support/ladder.ts"
@@ -84,6 +84,17 @@ describe("EVOLUTION", () => {
     await expect(renderDocument("<!-- output: npx tsx s01_state/code.ts -->\n", page, [])).rejects.toThrow(
       "a block that starts with ```text is expected",
     )
+  })
+
+  test("the output of a command that crashes is not taken", async () => {
+    const root = fs.mkdtempSync(path.join(os.tmpdir(), "docs-"))
+    try {
+      fs.writeFileSync(path.join(root, "boom.ts"), "throw new RangeError('too far')\n")
+      const run = runDocumented(`npx tsx "${path.join(root, "boom.ts")}"`)
+      await expect(run).rejects.toThrow("crashed, so its output is not taken: RangeError: too far")
+    } finally {
+      fs.rmSync(root, { recursive: true })
+    }
   })
 
   test("a word that is in no path, a page that is gone and a table that is gone are errors that say so", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { InputError } from "../../scripts/command.ts"
 import { EXPERIMENTS } from "../../scripts/lab/experiments.ts"
-import { plant } from "../../scripts/lab/plant.ts"
+import { loadProgram, plant } from "../../scripts/lab/plant.ts"
 import { type LabReport, runExperiment } from "../../scripts/lab.ts"
 import { findChapter } from "../../scripts/manifest.ts"
 import { driversFrom } from "../support/ladder.ts"
@@ -121,6 +121,12 @@ test("a chapter that was edited where the fault goes is an error that says what 
   expect(() => plant(text, [[["const y", "const z"]]])).toThrow(InputError)
   expect(() => plant(text, [[["const y", "const z"]]])).toThrow(/the chapter was edited .*: undo that .*: const y$/)
   expect(() => plant(text + text, [[["const x", "const z"]]])).toThrow("expected once: const x")
+})
+
+test("a chapter that cannot be loaded as a program is an error that says why", async () => {
+  const load = loadProgram('throw new Error("boom")\n')
+  await expect(load).rejects.toThrow(InputError)
+  await expect(load).rejects.toThrow("the chapter cannot be loaded as a program: boom")
 })
 
 test("an experiment that cannot be run on a chapter says from where on it can", async () => {

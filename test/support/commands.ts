@@ -140,6 +140,22 @@ export class Checkout {
     return finish(this.start(command, args, options))
   }
 
+  /** Runs a command whose reader closes the pipe at once. */
+  runUnread(command: CommandName, args: readonly string[] = []): Promise<Run> {
+    const child = this.start(command, args)
+    const run = finish(child)
+    child.stdout?.destroy()
+    return run
+  }
+
+  /** What package.json runs under the name of a command. */
+  scriptOf(command: CommandName): string | undefined {
+    const { scripts } = JSON.parse(fs.readFileSync(path.join(this.root, "package.json"), "utf8")) as {
+      scripts: Record<string, string>
+    }
+    return scripts[command]
+  }
+
   /** The file of a chapter. */
   file(id: string): string {
     return path.join(this.root, findChapter(id).folder, "code.ts")
