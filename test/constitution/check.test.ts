@@ -272,6 +272,15 @@ describe("the chapters", () => {
       at: "export async function runOneTurn(state: AgentState, prompt: string,",
     },
     {
+      says: "s04 lacks a field that the manifest lists, and s05 has it",
+      chapter: "s04",
+      from: "  execute?: ToolExecutor\n",
+      to: "",
+      rule: "R8-UNUSED",
+      symbol: "TurnOptions",
+      at: "export type TurnOptions = {",
+    },
+    {
       says: "a constant of s04 is not exported",
       chapter: "s04",
       from: "export const DEFAULT_MAX_TURNS = 8\n",
