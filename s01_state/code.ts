@@ -52,51 +52,35 @@ export interface Provider {
 /** Where the core writes. It never touches a console itself (R7). */
 export type Output = { log(line: string): void }
 
-/** What a turn needs besides the state. Later chapters add fields and no parameters. */
+/** What a turn needs besides the state. What later chapters need becomes a field here. */
 export type TurnOptions = {
   provider: Provider
   output: Output
 }
 
-/** Runs code that the core does not own. What it throws or rejects with goes to `onError`, and no further. */
-export function guard(action: () => unknown, onError?: (error: unknown) => void): void {
-  try {
-    const result = action()
-    if (result instanceof Promise) result.catch((error: unknown) => onError?.(error))
-  } catch (error) {
-    onError?.(error)
-  }
-}
-
-/** A readable text for anything that can be thrown. Never blank, never throws. */
+/** A readable text for whatever was thrown. */
 export function describeError(error: unknown): string {
-  try {
-    const text = String((error as { message?: unknown } | null | undefined)?.message ?? error ?? "")
-    return /^\s*$|^\[object /.test(text) ? "unknown error" : text
-  } catch {
-    return "unknown error"
-  }
+  return String((error as Error | undefined)?.message || error || "unknown error")
 }
 
 /** What is wrong with a message that has ended, if anything is. */
 export function findProblem(content: string, stopReason: StopReason): string | undefined {
+  if (stopReason !== "stop") return `the provider ended its message with "${stopReason}"`
   if (content.trim() === "") return "the provider sent an empty message"
-  return stopReason === "stop" ? undefined : `the provider ended its message with "${stopReason}"`
+  return undefined
 }
 
-/** The message to store. A problem makes it an error that says so, behind whatever text had arrived (R4). */
-export function finishMessage(
-  content: string,
-  stopReason: StopReason,
-  problem?: string,
-): AssistantMessage {
-  const reason = problem ?? findProblem(content, stopReason)
-  const text = content.trim() === "" ? "" : `${content}\n`
-  return Object.freeze({
-    role: "assistant",
-    content: reason === undefined ? content : `${text}error: ${reason}`,
-    stopReason: reason === undefined ? stopReason : "error",
-  })
+/** An error to store, behind whatever text had arrived (R4). */
+export function failMessage(content: string, error: unknown): AssistantMessage {
+  const parts = [content, `error: ${describeError(error)}`].filter((part) => part.trim() !== "")
+  return Object.freeze({ role: "assistant", content: parts.join("\n").toWellFormed(), stopReason: "error" })
+}
+
+/** The message to store: as it came, or as an error that says what is wrong with it. */
+export function finishMessage(content: string, stopReason: StopReason): AssistantMessage {
+  const problem = findProblem(content, stopReason)
+  if (problem !== undefined) return failMessage(content, problem)
+  return Object.freeze({ role: "assistant", content: content.toWellFormed(), stopReason })
 }
 
 /** Hides from the model what is only ours: the stop reason. */
@@ -108,31 +92,28 @@ export function toProviderMessage(message: AgentMessage): ProviderMessage {
 
 /** Builds the next request. The model remembers nothing, so each request carries the whole history. */
 export function buildProviderInput(state: AgentState): ProviderInput {
-  return {
-    messages: state.messages.map(toProviderMessage),
-  }
+  return { messages: state.messages.map(toProviderMessage) }
 }
 
-/** Asks the model once. Never rejects: a provider that fails gives a message with `error` (R4). */
+/** Asks the model once. A provider that fails gives a message with `error` (R4). */
 export async function requestMessage(provider: Provider, input: ProviderInput): Promise<AssistantMessage> {
   try {
     const { content, stopReason } = await provider.complete(input)
     return finishMessage(content, stopReason)
   } catch (error) {
-    return finishMessage("", "error", describeError(error))
+    return failMessage("", error)
   }
 }
 
-/** The one door into the history. What went through it is frozen (I5), and all but the person's own words is shown. */
+/** Puts a message into the history, frozen (I5), and shows it, unless it is the person's own. */
 export function recordMessage(state: AgentState, message: AgentMessage, options: TurnOptions): void {
   state.messages.push(Object.freeze(message))
-  if (message.role === "user") return
-  guard(() => options.output.log(message.content))
+  if (message.role !== "user") options.output.log(message.content)
 }
 
-/** One turn: the person's words in, the model's answer out, both kept. A failing provider or output does not make it reject. */
-export async function runOneTurn(state: AgentState, userInput: string, options: TurnOptions): Promise<AssistantMessage> {
-  recordMessage(state, { role: "user", content: userInput }, options)
+/** One turn: the person's words in, the model's answer out, both kept. A failing provider is an answer too (R4). */
+export async function runOneTurn(state: AgentState, prompt: string, options: TurnOptions): Promise<AssistantMessage> {
+  recordMessage(state, { role: "user", content: prompt.toWellFormed() }, options)
   const message = await requestMessage(options.provider, buildProviderInput(state))
   recordMessage(state, message, options)
   return message
@@ -161,7 +142,9 @@ async function ask(state: AgentState, prompt: string, options: TurnOptions): Pro
 }
 
 async function main(args: string[]): Promise<void> {
-  if (args.length > 0) throw new Error(`this chapter takes no prompt yet (from s04 on it does), got: ${args.join(" ")}`)
+  // Arguments may hold what drives a terminal.
+  const shown = args.join(" ").replace(/\p{C}/gu, "?")
+  if (args.length > 0) throw new Error(`this chapter takes no prompt yet (from s04 on it does), got: ${shown}`)
   const state: AgentState = { messages: [] }
   const online: TurnOptions = { provider: createScriptedProvider(true), output }
   await ask(state, "Who am I?", online)
@@ -183,7 +166,7 @@ function startedDirectly(): boolean {
 
 if (startedDirectly()) {
   // A reader that closes the pipe (`| head -1`) has seen enough.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1))
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? undefined : 1))
   main(process.argv.slice(2)).catch((error: unknown) => {
     console.error(`error: ${describeError(error)}`)
     process.exitCode = 1

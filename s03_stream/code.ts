@@ -53,52 +53,36 @@ export interface Provider {
 /** Where the core writes. It never touches a console itself (R7). */
 export type Output = { log(line: string): void }
 
-/** What a turn needs besides the state. Later chapters add fields and no parameters. */
+/** What a turn needs besides the state. What later chapters need becomes a field here. */
 export type TurnOptions = {
   provider: Provider
   output: Output
   registry?: ToolRegistry
 }
 
-/** Runs code that the core does not own. What it throws or rejects with goes to `onError`, and no further. */
-export function guard(action: () => unknown, onError?: (error: unknown) => void): void {
-  try {
-    const result = action()
-    if (result instanceof Promise) result.catch((error: unknown) => onError?.(error))
-  } catch (error) {
-    onError?.(error)
-  }
-}
-
-/** A readable text for anything that can be thrown. Never blank, never throws. */
+/** A readable text for whatever was thrown. */
 export function describeError(error: unknown): string {
-  try {
-    const text = String((error as { message?: unknown } | null | undefined)?.message ?? error ?? "")
-    return /^\s*$|^\[object /.test(text) ? "unknown error" : text
-  } catch {
-    return "unknown error"
-  }
+  return String((error as Error | undefined)?.message || error || "unknown error")
 }
 
 /** What is wrong with a message that has ended, if anything is. */
 export function findProblem(content: string, stopReason: StopReason): string | undefined {
+  if (stopReason !== "stop") return `the provider ended its message with "${stopReason}"`
   if (content.trim() === "") return "the provider sent an empty message"
-  return stopReason === "stop" ? undefined : `the provider ended its message with "${stopReason}"`
+  return undefined
 }
 
-/** The message to store. A problem makes it an error that says so, behind whatever text had arrived (R4). */
-export function finishMessage(
-  content: string,
-  stopReason: StopReason,
-  problem?: string,
-): AssistantMessage {
-  const reason = problem ?? findProblem(content, stopReason)
-  const text = content.trim() === "" ? "" : `${content}\n`
-  return Object.freeze({
-    role: "assistant",
-    content: reason === undefined ? content : `${text}error: ${reason}`,
-    stopReason: reason === undefined ? stopReason : "error",
-  })
+/** An error to store, behind whatever text had arrived (R4). */
+export function failMessage(content: string, error: unknown): AssistantMessage {
+  const parts = [content, `error: ${describeError(error)}`].filter((part) => part.trim() !== "")
+  return Object.freeze({ role: "assistant", content: parts.join("\n").toWellFormed(), stopReason: "error" })
+}
+
+/** The message to store: as it came, or as an error that says what is wrong with it. */
+export function finishMessage(content: string, stopReason: StopReason): AssistantMessage {
+  const problem = findProblem(content, stopReason)
+  if (problem !== undefined) return failMessage(content, problem)
+  return Object.freeze({ role: "assistant", content: content.toWellFormed(), stopReason })
 }
 
 /** Hides from the model what is only ours: the stop reason. */
@@ -109,32 +93,31 @@ export function toProviderMessage(message: AgentMessage): ProviderMessage {
 }
 
 /** Builds the next request. The model remembers nothing, so each request carries the whole history. */
-export function buildProviderInput(state: AgentState, options: TurnOptions): ProviderInput {
+export function buildProviderInput(state: AgentState, options?: TurnOptions): ProviderInput {
   return {
     messages: state.messages.map(toProviderMessage),
-    tools: options.registry?.getSpecs() ?? [],
+    tools: options?.registry?.getSpecs() ?? [],
   }
 }
 
-/** Asks the model once. Never rejects: a provider that fails gives a message with `error` (R4). */
+/** Asks the model once. A provider that fails gives a message with `error` (R4). */
 export async function requestMessage(provider: Provider, input: ProviderInput): Promise<AssistantMessage> {
   try {
-    return await collectAssistantMessage(provider.stream(input))
+    return await collectAssistantMessage(await provider.stream(input))
   } catch (error) {
-    return finishMessage("", "error", describeError(error))
+    return failMessage("", error)
   }
 }
 
-/** The one door into the history. What went through it is frozen (I5), and all but the person's own words is shown. */
+/** Puts a message into the history, frozen (I5), and shows it, unless it is the person's own. */
 export function recordMessage(state: AgentState, message: AgentMessage, options: TurnOptions): void {
   state.messages.push(Object.freeze(message))
-  if (message.role === "user") return
-  guard(() => options.output.log(message.content))
+  if (message.role !== "user") options.output.log(message.content)
 }
 
-/** One turn: the person's words in, the model's answer out, both kept. A failing provider or output does not make it reject. */
-export async function runOneTurn(state: AgentState, userInput: string, options: TurnOptions): Promise<AssistantMessage> {
-  recordMessage(state, { role: "user", content: userInput }, options)
+/** One turn: the person's words in, the model's answer out, both kept. A failing provider is an answer too (R4). */
+export async function runOneTurn(state: AgentState, prompt: string, options: TurnOptions): Promise<AssistantMessage> {
+  recordMessage(state, { role: "user", content: prompt.toWellFormed() }, options)
   const message = await requestMessage(options.provider, buildProviderInput(state, options))
   recordMessage(state, message, options)
   return message
@@ -158,12 +141,31 @@ export type Tool = {
   handler: ToolHandler
 }
 
-/** A frozen copy: what the owner does to the original afterwards changes nothing here. Throws for what is no tool. */
+/** Throws for a value from outside that is not what it should be: nobody checks types while the program runs. */
+export function refuse(value: unknown, source: string, expected: string): never {
+  const kind = typeof value === "string" ? `"${value.slice(0, 60)}"` : {}.toString.call(value).slice(8, -1)
+  throw new TypeError(`${source}: expected ${expected}, got ${kind}`)
+}
+
+/** Passes a string through and refuses all else. */
+export function expectString(value: unknown, source: string): string {
+  return typeof value === "string" ? value : refuse(value, source, "a string")
+}
+
+/** A frozen copy of texts by name. Half a character (a lone surrogate) is replaced: services refuse what holds one. */
+export function sealTexts<Texts extends Record<string, string>>(texts: Texts, source: string): Texts {
+  if ((Object.getPrototypeOf(texts) ?? Object.prototype) !== Object.prototype) refuse(texts, source, "texts by name")
+  const sealed: Record<string, string> = {}
+  for (const name of Object.keys(texts)) sealed[name.toWellFormed()] = expectString(texts[name], source).toWellFormed()
+  return Object.freeze(sealed) as Texts
+}
+
+/** A frozen copy: what the owner does to the original afterwards changes nothing here. Throws if it is no tool. */
 export function sealTool(tool: Tool): Tool {
-  if (typeof tool?.spec?.name !== "string") throw new TypeError("expected a tool with a spec that has a name")
-  if (typeof tool.handler !== "function") throw new TypeError(`tool "${tool.spec.name}" has no handler, expected a function`)
-  const { name, description, input } = tool.spec
-  const spec = Object.freeze({ name, description, input: Object.freeze({ ...input }) })
+  const { name, description, input } = tool?.spec ?? refuse(tool, "a tool", "an object with a spec")
+  const texts = sealTexts({ name, description }, "the spec of a tool")
+  const spec = Object.freeze({ ...texts, input: sealTexts(input ?? {}, `the input of tool "${name}"`) })
+  if (typeof tool.handler !== "function") refuse(tool.handler, `the handler of tool "${name}"`, "a function")
   return Object.freeze({ spec, handler: tool.handler.bind(tool) })
 }
 
@@ -171,7 +173,7 @@ export function sealTool(tool: Tool): Tool {
 export class ToolRegistry {
   #tools = new Map<string, Tool>()
 
-  /** Adds a tool; any string is a name. Throws when the name is taken, and changes nothing then. */
+  /** A door. Adds a tool; any string is a name. Throws when the name is taken, and changes nothing then. */
   register(tool: Tool): void {
     const sealed = sealTool(tool)
     if (this.#tools.has(sealed.spec.name)) throw new Error(`tool "${sealed.spec.name}" is already registered`)
@@ -179,9 +181,7 @@ export class ToolRegistry {
   }
 
   /** What the model gets to see. */
-  getSpecs(): ToolSpec[] {
-    return [...this.#tools.values()].map((tool) => tool.spec)
-  }
+  getSpecs(): ToolSpec[] { return [...this.#tools.values()].map((tool) => tool.spec) }
 }
 
 // ── s03 Stream ── the answer arrives in pieces ───────────────────────────────
@@ -192,18 +192,24 @@ export type ProviderEvent =
   | { type: "text_delta"; text: string }
   | { type: "message_end"; stopReason: StopReason }
 
-/** Folds a stream into one message. One that throws or stops short gives an error that keeps the text so far; never rejects. */
+/** One of the given words, or it is refused. */
+export function expectOneOf<Word extends string>(value: unknown, source: string, words: readonly Word[]): Word {
+  return words.includes(value as Word) ? (value as Word) : refuse(value, source, words.join(", "))
+}
+
+/** A door. Folds a stream into one message. One that throws or stops short gives an error and keeps its text. */
 export async function collectAssistantMessage(events: AsyncIterable<ProviderEvent>): Promise<AssistantMessage> {
   let content = ""
   try {
     for await (const event of events) {
-      if (event.type === "text_delta") content += event.text
-      if (event.type === "message_end") return finishMessage(content, event.stopReason)
+      if (event?.type === "text_delta") content += expectString(event.text, "a text_delta")
+      else if (event?.type === "message_end") return finishMessage(content, event.stopReason)
+      else expectOneOf(event?.type, "an event", ["message_start", "text_delta", "message_end"])
     }
+    throw new Error("the stream ended before its message did")
   } catch (error) {
-    return finishMessage(content, "error", describeError(error))
+    return failMessage(content, error)
   }
-  return finishMessage(content, "error", "the stream ended before its message did")
 }
 
 // ── Demo ── tools, a scripted provider and main() ────────────────────────────
@@ -238,7 +244,9 @@ async function ask(state: AgentState, prompt: string, options: TurnOptions): Pro
 }
 
 async function main(args: string[]): Promise<void> {
-  if (args.length > 0) throw new Error(`this chapter takes no prompt yet (from s04 on it does), got: ${args.join(" ")}`)
+  // Arguments may hold what drives a terminal.
+  const shown = args.join(" ").replace(/\p{C}/gu, "?")
+  if (args.length > 0) throw new Error(`this chapter takes no prompt yet (from s04 on it does), got: ${shown}`)
   const state: AgentState = { messages: [] }
   await ask(state, "Count to three.", { provider: watched, output })
   await ask(state, "Count to three, and break off.", { provider: watched, output })
@@ -256,7 +264,7 @@ function startedDirectly(): boolean {
 
 if (startedDirectly()) {
   // A reader that closes the pipe (`| head -1`) has seen enough.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1))
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? undefined : 1))
   main(process.argv.slice(2)).catch((error: unknown) => {
     console.error(`error: ${describeError(error)}`)
     process.exitCode = 1

@@ -61,7 +61,7 @@ export interface Provider {
 /** Where the core writes. It never touches a console itself (R7). */
 export type Output = { log(line: string): void }
 
-/** What a turn needs besides the state. Later chapters add fields and no parameters. */
+/** What a turn needs besides the state. What later chapters need becomes a field here. */
 export type TurnOptions = {
   provider: Provider
   output: Output
@@ -75,51 +75,35 @@ export type TurnOptions = {
   trust?: ProjectTrust
 }
 
-/** Runs code that the core does not own. What it throws or rejects with goes to `onError`, and no further. */
-export function guard(action: () => unknown, onError?: (error: unknown) => void): void {
-  try {
-    const result = action()
-    if (result instanceof Promise) result.catch((error: unknown) => onError?.(error))
-  } catch (error) {
-    onError?.(error)
-  }
-}
-
-/** A readable text for anything that can be thrown. Never blank, never throws. */
+/** A readable text for whatever was thrown. */
 export function describeError(error: unknown): string {
   try {
-    const text = String((error as { message?: unknown } | null | undefined)?.message ?? error ?? "")
-    return /^\s*$|^\[object /.test(text) ? "unknown error" : text
-  } catch {
-    return "unknown error"
-  }
+    const text = String((error as Error | undefined)?.message ?? error ?? "")
+    if (!/^\s*$|^\[object /.test(text)) return text
+  } catch {}
+  return "unknown error"
 }
 
 /** What is wrong with a message that has ended, if anything is. */
-export function findProblem(content: string, stopReason: StopReason, toolCalls: ToolCall[]): string | undefined {
-  if (toolCalls.length > 0 && stopReason !== "toolUse") return `the message ended with "${stopReason}", not "toolUse"; no call was run`
-  if (toolCalls.length === 0 && stopReason === "toolUse") return "the provider announced tool calls and sent none"
-  if (toolCalls.length === 0 && content.trim() === "") return "the provider sent an empty message"
-  return toolCalls.length > 0 || stopReason === "stop" ? undefined : `the provider ended its message with "${stopReason}"`
+export function findProblem(content: string, stopReason: StopReason, toolCalls: ToolCall[] = []): string | undefined {
+  if (stopReason === "toolUse") return toolCalls.length > 0 ? undefined : "the provider announced calls and sent none"
+  if (toolCalls.length > 0) return `the message ended with "${stopReason}", not "toolUse"`
+  if (stopReason !== "stop") return `the provider ended its message with "${stopReason}"`
+  if (content.trim() === "") return "the provider sent an empty message"
+  return undefined
 }
 
-/** The message to store. A problem makes it an error that says so, behind whatever text had arrived (R4). */
-export function finishMessage(
-  content: string,
-  stopReason: StopReason,
-  problem?: string,
-  toolCalls: ToolCall[] = [],
-): AssistantMessage {
-  const repeated = findRepeated(toolCalls.map((call) => call.id))
-  if (repeated !== undefined) return finishMessage(content, "error", `${problem ?? "no call was run"}; the call id "${repeated}" repeats`)
-  const reason = problem ?? findProblem(content, stopReason, toolCalls)
-  const text = content.trim() === "" ? "" : `${content}\n`
-  return Object.freeze({
-    role: "assistant",
-    content: reason === undefined ? content : `${text}error: ${reason}`,
-    stopReason: reason === undefined ? stopReason : "error",
-    ...(toolCalls.length > 0 && { toolCalls: Object.freeze(toolCalls) as ToolCall[] }),
-  })
+/** An error to store, behind whatever text had arrived (R4). */
+export function failMessage(content: string, error: unknown): AssistantMessage {
+  const parts = [content, `error: ${describeError(error)}`].filter((part) => part.trim() !== "")
+  return Object.freeze({ role: "assistant", content: parts.join("\n").toWellFormed(), stopReason: "error" })
+}
+
+/** The message to store: as it came, or as an error that says what is wrong with it. */
+export function finishMessage(content: string, stopReason: StopReason, toolCalls: ToolCall[] = []): AssistantMessage {
+  const problem = findProblem(content, stopReason, toolCalls)
+  if (problem !== undefined) return failMessage(content, problem)
+  return Object.freeze({ role: "assistant", content: content.toWellFormed(), stopReason })
 }
 
 /** Hides from the model what is only ours: the stop reason. */
@@ -130,38 +114,41 @@ export function toProviderMessage(message: AgentMessage): ProviderMessage {
 }
 
 /** Builds the next request. The model remembers nothing, so each request carries the whole history. */
-export function buildProviderInput(state: AgentState, options: TurnOptions): ProviderInput {
+export function buildProviderInput(state: AgentState, options?: TurnOptions): ProviderInput {
   return {
     messages: state.messages.currentPath().map(toProviderMessage),
-    tools: options.registry?.getSpecs() ?? [],
-    systemPrompt: buildSystemPrompt(options.loader?.load(options.trust) ?? []),
+    tools: options?.registry?.getSpecs() ?? [],
+    systemPrompt: buildSystemPrompt(options?.loader?.load(options.trust) ?? []),
   }
 }
 
-/** Asks the model once. Never rejects: a provider that fails gives a message with `error` (R4). */
+/** Asks the model once. A provider that fails gives a message with `error` (R4). */
 export async function requestMessage(provider: Provider, input: ProviderInput): Promise<AssistantMessage> {
   try {
-    return await collectAssistantMessage(provider.stream(input))
+    return await collectAssistantMessage(await provider.stream(input))
   } catch (error) {
-    return finishMessage("", "error", describeError(error))
+    return failMessage("", error)
   }
 }
 
-/** The one door into the history. What went through it is frozen (I5), and all but the person's own words is shown. */
+/** Puts a message into the history, frozen (I5), and shows it, unless it is the person's own. */
 export function recordMessage(state: AgentState, message: AgentMessage, options: TurnOptions): void {
   state.messages.append(message)
-  if (message.role === "user") return
-  publish({ type: "message", content: message.content }, options)
+  if (message.role !== "user") publish({ type: "message", content: message.content }, options)
 }
 
-/** One turn: the person's words in, the model's answer out, both kept. A failing provider or output does not make it reject. */
-export async function runOneTurn(state: AgentState, userInput: string, options: TurnOptions): Promise<AssistantMessage> {
+/** One turn: the person's words in, the model's answer out, both kept. A failing provider is an answer too (R4). */
+export async function runOneTurn(state: AgentState, prompt: string, options: TurnOptions): Promise<AssistantMessage> {
+  // A door. Whatever refuses the turn does so before anything is recorded.
   checkMaxTurns(options.maxTurns)
-  const release = state.messages.acquire()
-  recordMessage(state, { role: "user", content: userInput }, options)
+  expectString(prompt, "the prompt")
   // Copies: whoever puts another tree or registry in place meanwhile does so for the next turn.
-  const message = await runEventedToolLoop({ ...state }, { ...options }).finally(release)
-  publish({ type: "done" }, options)
+  const given: TurnOptions = Object.assign(Object.create(Object.getPrototypeOf(options)), options)
+  buildProviderInput(state, given)
+  const release = state.messages.acquire()
+  recordMessage(state, { role: "user", content: prompt.toWellFormed() }, given)
+  const message = await runEventedToolLoop({ ...state, messages: state.messages }, given).finally(release)
+  publish({ type: "done" }, given)
   return message
 }
 
@@ -183,12 +170,33 @@ export type Tool = {
   handler: ToolHandler
 }
 
-/** A frozen copy: what the owner does to the original afterwards changes nothing here. Throws for what is no tool. */
+/** Throws for a value from outside that is not what it should be: nobody checks types while the program runs. */
+export function refuse(value: unknown, source: string, expected: string): never {
+  const kind = typeof value === "string" ? `"${value.slice(0, 60)}"` : {}.toString.call(value).slice(8, -1)
+  // Should it be a promise that rejects later, somebody has to catch that.
+  guard(() => value instanceof Promise && value)
+  throw new TypeError(`${source}: expected ${expected}, got ${kind}`)
+}
+
+/** Passes a string through and refuses all else. */
+export function expectString(value: unknown, source: string): string {
+  return typeof value === "string" ? value : refuse(value, source, "a string")
+}
+
+/** A frozen copy of texts by name. Half a character (a lone surrogate) is replaced: services refuse what holds one. */
+export function sealTexts<Texts extends Record<string, string>>(texts: Texts, source: string): Texts {
+  if ((Object.getPrototypeOf(texts) ?? Object.prototype) !== Object.prototype) refuse(texts, source, "texts by name")
+  const sealed: Record<string, string> = {}
+  for (const name of Object.keys(texts)) sealed[name.toWellFormed()] = expectString(texts[name], source).toWellFormed()
+  return Object.freeze(sealed) as Texts
+}
+
+/** A frozen copy: what the owner does to the original afterwards changes nothing here. Throws if it is no tool. */
 export function sealTool(tool: Tool): Tool {
-  if (typeof tool?.spec?.name !== "string") throw new TypeError("expected a tool with a spec that has a name")
-  if (typeof tool.handler !== "function") throw new TypeError(`tool "${tool.spec.name}" has no handler, expected a function`)
-  const { name, description, input } = tool.spec
-  const spec = Object.freeze({ name, description, input: Object.freeze({ ...input }) })
+  const { name, description, input } = tool?.spec ?? refuse(tool, "a tool", "an object with a spec")
+  const texts = sealTexts({ name, description }, "the spec of a tool")
+  const spec = Object.freeze({ ...texts, input: sealTexts(input ?? {}, `the input of tool "${name}"`) })
+  if (typeof tool.handler !== "function") refuse(tool.handler, `the handler of tool "${name}"`, "a function")
   return Object.freeze({ spec, handler: tool.handler.bind(tool) })
 }
 
@@ -196,7 +204,7 @@ export function sealTool(tool: Tool): Tool {
 export class ToolRegistry {
   #tools = new Map<string, Tool>()
 
-  /** Adds a tool; any string is a name. Throws when the name is taken, and changes nothing then. */
+  /** A door. Adds a tool; any string is a name. Throws when the name is taken, and changes nothing then. */
   register(tool: Tool): void {
     const sealed = sealTool(tool)
     if (this.#tools.has(sealed.spec.name)) throw new Error(`tool "${sealed.spec.name}" is already registered`)
@@ -204,19 +212,12 @@ export class ToolRegistry {
   }
 
   /** What the model gets to see. */
-  getSpecs(): ToolSpec[] {
-    return [...this.#tools.values()].map((tool) => tool.spec)
-  }
+  getSpecs(): ToolSpec[] { return [...this.#tools.values()].map((tool) => tool.spec) }
 
-  /** Runs a tool and gives its text. Never throws: a failure is a text too (R4). */
+  /** A door. Runs a tool and gives its text. Never throws: a failure is a text too (R4). */
   run(call: ToolCall): string {
-    try {
-      const tool = this.#tools.get(call.name)
-      if (tool === undefined) throw new Error(`unknown tool "${call.name}"`)
-      return expectString(tool.handler({ ...call.input }), `tool "${call.name}"`)
-    } catch (error) {
-      return errorResult(call, error).content
-    }
+    const tool = this.#tools.get(call?.name)
+    return runForText(`tool "${String(call?.name)}"`, tool && (() => tool.handler({ ...sealToolCall(call).input })))
   }
 }
 
@@ -229,20 +230,26 @@ export type ProviderEvent =
   | { type: "message_end"; stopReason: StopReason }
   | { type: "tool_call"; call: ToolCall }
 
-/** Folds a stream into one message. One that throws or stops short gives an error that keeps the text so far; never rejects. */
+/** One of the given words, or it is refused. */
+export function expectOneOf<Word extends string>(value: unknown, source: string, words: readonly Word[]): Word {
+  return words.includes(value as Word) ? (value as Word) : refuse(value, source, words.join(", "))
+}
+
+/** A door. Folds a stream into one message. One that throws or stops short gives an error and keeps its text. */
 export async function collectAssistantMessage(events: AsyncIterable<ProviderEvent>): Promise<AssistantMessage> {
   let content = ""
   const calls: ToolCall[] = []
   try {
     for await (const event of events) {
-      if (event.type === "text_delta") content += event.text
-      if (event.type === "tool_call") calls.push(sealToolCall(event.call))
-      if (event.type === "message_end") return finishMessage(content, event.stopReason, undefined, calls)
+      if (event?.type === "text_delta") content += expectString(event.text, "a text_delta")
+      else if (event?.type === "tool_call") addToolCall(calls, event.call)
+      else if (event?.type === "message_end") return addCalls(finishMessage(content, event.stopReason, calls), calls)
+      else expectOneOf(event?.type, "an event", ["message_start", "text_delta", "message_end", "tool_call"])
     }
+    throw new Error("the stream ended before its message did")
   } catch (error) {
-    return finishMessage(content, "error", describeError(error), calls)
+    return addCalls(failMessage(content, error), calls)
   }
-  return finishMessage(content, "error", "the stream ended before its message did", calls)
 }
 
 // ── s04 Tool loop ── the model asks, the machine acts ────────────────────────
@@ -267,30 +274,59 @@ export type ToolExecutor = (call: ToolCall) => ToolResultMessage | Promise<ToolR
 /** How many requests one turn may make unless told otherwise (R5). */
 export const DEFAULT_MAX_TURNS = 8
 
-/** A frozen copy with our fields only (I1): a call decided on, run and stored is the same call. Throws for what is no text. */
-export function sealToolCall(call: ToolCall): ToolCall {
-  const { id, name, input } = call
-  for (const value of [id, name, ...Object.values(input ?? {})]) expectString(value, "a tool call: the provider")
-  return Object.freeze({ id, name, input: Object.freeze({ ...input }) })
+/** Runs code that the core does not own. What it throws or rejects with goes to `onError`, and no further. */
+export function guard(action: () => unknown, onError?: (error: unknown) => void): void {
+  try {
+    const result = action()
+    if (result instanceof Promise) result.catch((error: unknown) => onError?.(error))
+  } catch (error) {
+    onError?.(error)
+  }
+}
+
+/** Makes control characters visible, all but tabs and line ends: no text from outside may drive a terminal. */
+export function escapeControls(text: string, show = (code: string): string => `\\u{${code}}`): string {
+  return text.replace(/(?!\t|\r?\n)[\p{Cc}\p{Bidi_C}\u2028\u2029]/gu, (char) => show(char.charCodeAt(0).toString(16)))
+}
+
+/** Runs what somebody has registered, for its text. Never throws: a failure is a text too (R4). */
+export function runForText(source: string, run: (() => unknown) | undefined): string {
+  try {
+    if (run === undefined) throw new Error(`unknown ${source}`)
+    return expectString(run(), source)
+  } catch (error) {
+    return `error: ${describeError(error)}`
+  }
+}
+
+/** A frozen copy with our fields only (I1): what was decided on is what runs. Throws if it is no call. */
+export function sealToolCall({ id, name, input }: ToolCall): ToolCall {
+  const texts = sealTexts({ id, name }, "a call")
+  return Object.freeze({ ...texts, input: sealTexts(input ?? {}, `the input of "${id}"`) })
+}
+
+/** Takes a call into its message. Throws if it is no call, or if its id is there already. */
+export function addToolCall(calls: ToolCall[], call: ToolCall): void {
+  const bare = Object.freeze({ ...sealTexts({ id: call?.id, name: call?.name }, "a call"), input: Object.freeze({}) })
+  assertUnique("the call id", [...calls, bare].map((other) => other.id))
+  // Should its arguments be refused, the call stays without them: it has an id, so it has to be answered.
+  calls.push(bare)
+  calls[calls.length - 1] = Object.freeze({ ...bare, input: sealTexts(call.input ?? {}, `the input of "${bare.id}"`) })
+}
+
+/** The message and its calls; a message without calls has no field for them. */
+export function addCalls(message: AssistantMessage, calls: ToolCall[]): AssistantMessage {
+  return calls.length === 0 ? message : Object.freeze({ ...message, toolCalls: Object.freeze(calls) as ToolCall[] })
 }
 
 /** Pairs a content with the call that it answers. */
-export function toolResult(call: ToolCall, content: string): ToolResultMessage {
-  return Object.freeze({ role: "toolResult", toolCallId: call.id, content })
+export function toolResult(call: { id: string }, content: string): ToolResultMessage {
+  return Object.freeze({ role: "toolResult", toolCallId: call.id, content: content.toWellFormed() })
 }
 
 /** A failure as an answer that the model can read and react to (R4). */
-export function errorResult(call: ToolCall, error: unknown): ToolResultMessage {
+export function errorResult(call: { id: string }, error: unknown): ToolResultMessage {
   return toolResult(call, `error: ${describeError(error)}`)
-}
-
-/** Passes a string through and throws for all else: tools come from outside, and nobody checks types while the program runs. */
-export function expectString(value: unknown, source: string): string {
-  if (typeof value === "string") return value
-  // Should it be a promise that rejects later, somebody has to catch that.
-  guard(() => value)
-  const kind = value instanceof Promise ? "a promise" : value === null ? "null" : typeof value
-  throw new Error(`${source} returned ${kind}, expected a string`)
 }
 
 /** The limit to use. Throws for anything that is not a positive integer. */
@@ -299,14 +335,16 @@ export function checkMaxTurns(maxTurns: number = DEFAULT_MAX_TURNS): number {
   throw new RangeError(`maxTurns must be a positive integer, got ${String(maxTurns)}`)
 }
 
-/** The first id that occurs twice, if any. */
-export function findRepeated(ids: readonly string[]): string | undefined {
-  return ids.find((id, index) => ids.indexOf(id) < index)
+/** Throws when a name occurs twice. */
+export function assertUnique(kind: string, names: readonly string[], complaint = "repeats"): void {
+  const repeated = names.find((name, index) => names.indexOf(name) < index)
+  if (repeated !== undefined) throw new Error(`${kind} "${repeated}" ${complaint}`)
 }
 
 /**
- * Throws unless directly behind each message with calls stand exactly their results, in call order (I2, I4). Runs before every
- * request, so that a broken history fails here, by name, and not far away at the provider. What stands before `from` was checked.
+ * Throws unless directly behind each message with calls stand exactly their results, in call order (I2, I4). Runs
+ * before every request, so that a broken history fails here, by name, and not far away at the provider. Messages in
+ * front of `from` have been checked already.
  */
 export function assertPairedToolCalls(messages: readonly ProviderMessage[], from = 0): void {
   const show = (id?: string): string => (id === undefined ? "no tool result" : `the result of "${id}"`)
@@ -316,26 +354,30 @@ export function assertPairedToolCalls(messages: readonly ProviderMessage[], from
     const expected = due.shift()
     const found = message?.role === "toolResult" ? message.toolCallId : undefined
     if (found !== expected) throw new Error(`messages[${index}]: expected ${show(expected)}, got ${show(found)}`)
-    if (message?.role !== "assistant") continue
-    due = (message.toolCalls ?? []).map((call) => call.id)
-    const repeated = findRepeated(due)
-    if (repeated !== undefined) throw new Error(`messages[${index}]: the call id "${repeated}" repeats`)
+    if (message?.role === "assistant") due = (message.toolCalls ?? []).map((call) => call.id)
+    assertUnique(`messages[${index}]: the call id`, due)
   }
 }
 
-/** Starts the calls of a message together. One result each, whatever the executor does (I2), in call order, whoever finishes first (I4). */
-export function startToolCalls(message: AssistantMessage, input: ProviderInput, options: TurnOptions): Promise<ToolResultMessage>[] {
-  const registry = options.registry ?? new ToolRegistry()
-  const execute = options.execute ?? ((call) => executeToolCall(registry, options.hooks ?? {}, call))
+/** Starts the calls of a message together. One result each, whatever happens (I2), in call order (I4). */
+export function startToolCalls(
+  message: AssistantMessage,
+  tools: ToolSpec[],
+  options: TurnOptions,
+): Promise<ToolResultMessage>[] {
+  const { hooks = {}, registry = new ToolRegistry() } = options
+  const { execute = (call) => toolResult(call, registry.run(call)) } = options
   return (message.toolCalls ?? []).map(async (call) => {
     try {
       // Only a complete message may act (I3), and only with the tools it was shown.
-      if (message.stopReason !== "toolUse") throw new Error("not run, because its message is incomplete")
-      if (!input.tools.some((spec) => spec.name === call.name)) throw new Error(`unknown tool "${call.name}"`)
-      const { toolCallId, content } = await execute(call)
-      const text = expectString(content, "the executor")
-      if (toolCallId !== call.id) throw new Error(`the executor answered "${toolCallId}" instead of "${call.id}"`)
-      return toolResult(call, text)
+      if (message.stopReason !== "toolUse") throw new Error(`not run: ${message.content.replace(/.*?^error: /ms, "")}`)
+      if (!tools.some((spec) => spec.name === call.name)) throw new Error(`unknown tool "${call.name}"`)
+      assertAllowed(hooks, call)
+      // A door: what the executor answers is checked here. What it throws is for the after-hook to see, too.
+      const reply = await Promise.resolve(call).then(execute).catch((error: unknown) => errorResult(call, error))
+      const text = expectString(reply?.content, "the executor")
+      if (reply.toolCallId !== call.id) throw new Error(`the executor answered "${reply.toolCallId}", not "${call.id}"`)
+      return toolResult(call, reviseToolResult(hooks, call, text))
     } catch (error) {
       return errorResult(call, error)
     }
@@ -344,28 +386,23 @@ export function startToolCalls(message: AssistantMessage, input: ProviderInput, 
 
 /** Requests and runs calls, until the model asks for no more or the limit is reached (R5). Returns the last message. */
 export async function runEventedToolLoop(state: AgentState, options: TurnOptions): Promise<AssistantMessage> {
-  const maxTurns = checkMaxTurns(options.maxTurns)
   const snapshot = createTurnSnapshot(state, options)
-  const produced: ProviderMessage[] = []
   let checked = 0
-  for (let turn = 0; turn < maxTurns; turn++) {
-    const input = { ...snapshot, messages: snapshot.messages.concat(produced) }
-    assertPairedToolCalls(input.messages, checked)
-    checked = input.messages.length
-    // A copy: whoever is handed the request has no say in which tools may run.
-    const message = await requestMessage(options.provider, { ...input, tools: [...input.tools] })
+  const record = <Message extends AgentMessage>(message: Message): Message => {
     recordMessage(state, message, options)
-    produced.push(toProviderMessage(message))
-    for (const pending of startToolCalls(message, input, options)) {
-      const result = await pending
-      recordMessage(state, result, options)
-      produced.push(toProviderMessage(result))
-    }
+    snapshot.messages.push(toProviderMessage(message))
+    return message
+  }
+  for (let left = checkMaxTurns(options.maxTurns); left > 0; left--) {
+    assertPairedToolCalls(snapshot.messages, checked)
+    checked = snapshot.messages.length
+    // Copies: whoever is handed the request has no say in what is sent next, or in which tools may run.
+    const input = { ...snapshot, messages: [...snapshot.messages], tools: [...snapshot.tools] }
+    const message = record(await requestMessage(options.provider, input))
+    for (const result of startToolCalls(message, snapshot.tools, options)) record(await result)
     if (message.stopReason !== "toolUse") return message
   }
-  const closing = finishMessage("max turns reached", "stop")
-  recordMessage(state, closing, options)
-  return closing
+  return record(finishMessage("max turns reached", "stop"))
 }
 
 // ── s05 Hooks ── a last word before and after a tool ─────────────────────────
@@ -376,55 +413,49 @@ export type BeforeToolCallResult =
   | { type: "block"; reason: string }
 
 /**
- * `beforeToolCall` decides on exactly the arguments that will run; `afterToolCall` may rewrite what the model reads. They belong to
- * `executeToolCall`: a caller who brings an `execute` of his own answers for the hooks too.
+ * `beforeToolCall` decides on exactly the arguments that will run; `afterToolCall` may rewrite what the model reads.
+ * They are asked whoever executes the call: an `execute` of the caller's own does not switch them off.
  */
 export type ToolHooks = {
   beforeToolCall?: (call: ToolCall) => BeforeToolCallResult
   afterToolCall?: (call: ToolCall, result: string) => string
 }
 
-/** Asks the before-hook. Fails closed: an answer that is not a decision is an error, and the tool does not run. */
-export function decideToolCall(hooks: ToolHooks, call: ToolCall): BeforeToolCallResult {
-  if (hooks.beforeToolCall === undefined) return { type: "allow" }
+/** A door. Asks the before-hook and throws unless it allows. Fails closed: an answer that is no decision blocks too. */
+export function assertAllowed(hooks: ToolHooks, call: ToolCall): void {
+  if (hooks instanceof Promise || typeof hooks === "function") refuse(hooks, "hooks", "an object of functions")
+  if (hooks.beforeToolCall === undefined) return
   const decision: BeforeToolCallResult | undefined = hooks.beforeToolCall(call)
-  if (decision?.type === "allow" || decision?.type === "block") return decision
-  // Should it be a promise that rejects later, somebody has to catch that.
-  guard(() => decision)
-  throw new Error('beforeToolCall gave no decision, expected { type: "allow" } or { type: "block", reason }')
+  if (decision?.type === "block") throw new Error(`blocked: ${decision.reason || "no reason given"}`)
+  if (decision?.type !== "allow") refuse(decision, "beforeToolCall", 'the type "allow" or "block"')
 }
 
-/** Asks the after-hook. No answer means no change, and an error stays an error. */
+/** A door. Asks the after-hook. No answer means no change, and an error stays an error. */
 export function reviseToolResult(hooks: ToolHooks, call: ToolCall, result: string): string {
-  const revised: unknown = hooks.afterToolCall?.(call, result)
-  if (revised === undefined) return result
-  const text = expectString(revised, "afterToolCall")
+  const text = expectString(hooks.afterToolCall?.(call, result) ?? result, "afterToolCall")
   if (!result.startsWith("error: ") || text.startsWith("error: ")) return text
   return text.trim() === "" ? result : `error: ${text}`
 }
 
-/** Before-hook, tool, after-hook; whatever fails on the way is the result (R4). Never throws. */
+/** A door for one call without a loop: before-hook, tool, after-hook. What fails is the result (R4); never throws. */
 export function executeToolCall(registry: ToolRegistry, hooks: ToolHooks, call: ToolCall): ToolResultMessage {
-  const sealed = sealToolCall(call)
+  let id = ""
   try {
-    const decision = decideToolCall(hooks, sealed)
-    if (decision.type === "block") return errorResult(sealed, `blocked: ${decision.reason}`)
+    id = expectString(call?.id, "the id of a call")
+    const sealed = sealToolCall(call)
+    assertAllowed(hooks, sealed)
     return toolResult(sealed, reviseToolResult(hooks, sealed, registry.run(sealed)))
   } catch (error) {
-    return errorResult(sealed, error)
+    return errorResult({ id }, error)
   }
 }
 
 // ── s06 Snapshot ── what holds for a whole turn ──────────────────────────────
 
-/** What a turn has fixed at its start. The model's name is not in it: that outlives the turn and stays in the state. */
-export type TurnSnapshot = {
-  messages: ProviderMessage[]
-  tools: ToolSpec[]
-  systemPrompt: string
-}
+/** What a turn has fixed at its start: its first request. The model's name is not in it, that stays in the state. */
+export type TurnSnapshot = ProviderInput
 
-/** Takes the snapshot. It has the shape of a request because it is one: the first of the turn. */
+/** Takes the snapshot. */
 export function createTurnSnapshot(state: AgentState, options: TurnOptions): TurnSnapshot {
   return buildProviderInput(state, options)
 }
@@ -437,75 +468,71 @@ export type SessionEntry = AgentMessage & {
   parentId: string | null
 }
 
-/** A place in the tree. `open` counts the calls that still wait for their result here. */
+/** A place in the tree. */
 export type SessionNode = {
   entry: SessionEntry
   message: AgentMessage
   parent: SessionNode | null
-  open: number
 }
 
 /** A frozen copy with our fields only (I1): what its owner does to the original changes no history (I5). */
 export function sealMessage(message: AgentMessage): AgentMessage {
   const { role, content } = message
-  if (role === "user") return Object.freeze({ role, content })
-  if (role === "toolResult") return Object.freeze({ role, toolCallId: message.toolCallId, content })
+  expectOneOf(role, "the role", ["user", "assistant", "toolResult"])
+  if (role === "user") return sealTexts({ role, content }, "a message")
+  if (role === "toolResult") return sealTexts({ role, toolCallId: message.toolCallId, content }, "a message")
   const { stopReason, toolCalls } = message
-  if (!toolCalls?.length) return Object.freeze({ role, content, stopReason })
-  return Object.freeze({ role, content, stopReason, toolCalls: Object.freeze(toolCalls.map(sealToolCall)) as ToolCall[] })
+  expectOneOf(stopReason, "the stop reason", ["stop", "error", "toolUse"])
+  return addCalls(sealTexts({ role, content, stopReason }, "a message"), (toolCalls ?? []).map(sealToolCall))
 }
 
 /** A history that only grows (I5): no entry changes or goes. To go back is to stand elsewhere and grow from there. */
 export class SessionTree {
   #nodes = new Map<string, SessionNode>()
   #leaf: SessionNode | null = null
-  #busy = false
+  #turn: object | null = null
 
   /** Where the next message will hang; null is before the first. */
-  get leafId(): string | null {
-    return this.#leaf?.entry.id ?? null
-  }
+  get leafId(): string | null { return this.#leaf?.entry.id ?? null }
 
-  /** Adds a message below the leaf, under a fresh id, and stands on it. */
+  /** A door. Adds a message below the leaf, under a fresh id, and stands on it. Refuses what is no message. */
   append(message: AgentMessage): SessionEntry {
-    const parent = this.#leaf
     const sealed = sealMessage(message)
     const entry = Object.freeze({ id: `entry_${this.#nodes.size + 1}`, parentId: this.leafId, ...sealed })
-    const waiting = sealed.role === "toolResult" ? Math.max(0, (parent?.open ?? 0) - 1) : 0
-    const open = sealed.role === "assistant" ? (sealed.toolCalls?.length ?? 0) : waiting
-    this.#leaf = { entry, message: sealed, parent, open }
+    this.#leaf = { entry, message: sealed, parent: this.#leaf }
     this.#nodes.set(entry.id, this.#leaf)
     return entry
   }
 
-  /** Stands on an entry; null is before the first. Throws and changes nothing during a turn, and where calls would lose results (I2). */
+  /** Goes to an entry; null is before the first. Throws, and stays, during a turn and where results are due (I2). */
   moveTo(id: string | null): void {
-    if (this.#busy) throw new Error("cannot move while a turn is running: wait until it has ended")
+    if (this.#turn !== null) throw new Error("cannot move while a turn is running: wait until it has ended")
     const node = id === null ? null : this.#nodes.get(id)
     if (node === undefined) throw new Error(`cannot move to "${id}": no entry has this id`)
-    if (node !== null && node.open > 0) throw new Error(`cannot move to "${id}": tool results are still due there: ${node.open}`)
+    assertPairedToolCalls(this.#pathTo(node))
     this.#leaf = node
   }
 
   /** The messages from the first to the leaf: what the model gets to see. */
-  currentPath(): AgentMessage[] {
-    const path: AgentMessage[] = []
-    for (let node = this.#leaf; node !== null; node = node.parent) path.push(node.message)
-    return path.reverse()
+  currentPath(): AgentMessage[] { return this.#pathTo(this.#leaf) }
+
+  #pathTo(leaf: SessionNode | null): AgentMessage[] {
+    const messages: AgentMessage[] = []
+    for (let node = leaf; node !== null; node = node.parent) messages.push(node.message)
+    return messages.reverse()
   }
 
   /** Every entry of every branch, in the order of their arrival. */
-  allEntries(): SessionEntry[] {
-    return [...this.#nodes.values()].map((node) => node.entry)
-  }
+  allEntries(): SessionEntry[] { return [...this.#nodes.values()].map((node) => node.entry) }
 
-  /** Reserves the tree for one turn and gives back the release. Throws when a turn is running already, and where results are due (I2). */
+  /** Reserves the tree for one turn; a release works once. Throws during a turn, and where results are due (I2). */
   acquire(): () => void {
-    if (this.#busy) throw new Error("a turn is already running on this session: wait until it has ended")
-    if (this.#leaf !== null && this.#leaf.open > 0) throw new Error(`a turn cannot start here: tool results are still due: ${this.#leaf.open}`)
-    this.#busy = true
+    if (this.#turn !== null) throw new Error("a turn is already running on this session: wait until it has ended")
+    assertPairedToolCalls(this.currentPath())
+    const turn = {}
+    this.#turn = turn
     return () => {
-      this.#busy = false
+      if (this.#turn === turn) this.#turn = null
     }
   }
 }
@@ -522,14 +549,26 @@ export type ContextResource = {
 /** How many characters of one resource reach the model. */
 export const MAX_RESOURCE_CHARS = 20_000
 
+/** The kinds of resources, in the order in which the model reads them. */
+export const RESOURCE_KINDS: readonly ContextResource["kind"][] = ["agents", "skill", "prompt"]
+
+/** A frozen copy with our fields only. Throws if it is no resource. */
+export function sealResource({ kind, name, content }: ContextResource): ContextResource {
+  expectOneOf(kind, "the kind of a resource", RESOURCE_KINDS)
+  return sealTexts({ kind, name, content }, `resource "${String(name)}"`)
+}
+
 /** Holds the texts of a project and hands out copies of them. */
 export class ResourceLoader {
-  constructor(private resources: ContextResource[]) {}
+  #resources: ContextResource[]
+
+  /** A door. Copies the texts; refuses what is no resource. */
+  constructor(resources: ContextResource[]) { this.#resources = resources.map(sealResource) }
 
   /** Copies of the texts, in their order; none unless the project is trusted (I6). */
   load(trust?: ProjectTrust): ContextResource[] {
     if (trust !== "trusted") return []
-    return this.resources.map((resource) => ({ ...resource }))
+    return this.#resources.map((resource) => ({ ...resource }))
   }
 }
 
@@ -541,12 +580,11 @@ export function cutText(text: string, limit: number): string {
 }
 
 /**
- * Puts resources into the system prompt, by kind, then in the order given. Headings start a line and contents are indented, so that
- * no content can pass for a heading. Without resources the prompt is empty.
+ * Puts resources into the system prompt, by kind, then in the order given. Headings start a line and contents are
+ * indented, so that no content can pass for a heading. Without resources the prompt is empty.
  */
 export function buildSystemPrompt(resources: ContextResource[]): string {
-  const kinds: ContextResource["kind"][] = ["agents", "skill", "prompt"]
-  const ordered = kinds.flatMap((kind) => resources.filter((resource) => resource.kind === kind))
+  const ordered = RESOURCE_KINDS.flatMap((kind) => resources.filter((resource) => resource.kind === kind))
   const sections = ordered.map(({ kind, name, content }) => {
     const heading = cutText(name.replace(/[\p{C}\p{Z}]+/gu, " ").trim(), 100).replaceAll("\n", " ")
     const lines = cutText(content, MAX_RESOURCE_CHARS).split(/\r\n|[\n\v\f\r\x85\u2028\u2029]/)
@@ -568,9 +606,12 @@ export type RuntimeEvent =
   | { type: "message"; content: string }
   | { type: "done" }
 
+/** Somebody who listens to what the loop reports. */
+export type EventHandler = (event: RuntimeEvent) => void
+
 /** All that an extension is given. It works during the setup of the extension only; it is no sandbox. */
 export type ExtensionAPI = {
-  on(type: RuntimeEvent["type"], handler: (event: RuntimeEvent) => void): void
+  on(type: RuntimeEvent["type"], handler: EventHandler): void
   registerTool(tool: Tool): void
   registerCommand(command: Command): void
 }
@@ -578,97 +619,104 @@ export type ExtensionAPI = {
 /** Code that runs, and so has to be trusted (I6). Failures are reported under the name of the function. */
 export type Extension = (api: ExtensionAPI) => void
 
-/** Throws when a name occurs twice. */
-export function assertFreeNames(kind: string, names: string[]): void {
-  const clash = findRepeated(names)
-  if (clash !== undefined) throw new Error(`${kind} "${clash}" is already registered`)
+/** A frozen copy. Throws if it is no command. */
+export function sealCommand(command: Command): Command {
+  const name = expectString(command?.name || undefined, "the name of a command").toWellFormed()
+  if (typeof command.run !== "function") refuse(command.run, `the run of command "${name}"`, "a function")
+  return Object.freeze({ name, run: command.run.bind(command) })
 }
 
-/** Keeps extensions apart from the core and from each other. Their tools go into the one registry and through the same hooks. */
+/** A handler that hears events of one type only. Throws if no event has this type, or if it cannot be called. */
+export function filterHandler(type: RuntimeEvent["type"], handler: EventHandler): EventHandler {
+  expectOneOf(type, "the event", ["message", "done"])
+  if (typeof handler !== "function") refuse(handler, `the handler of "${type}"`, "a function")
+  return (event) => (event.type === type ? handler(event) : undefined)
+}
+
+/** Keeps extensions apart from the core and from each other. Their tools go into the one registry, with its hooks. */
 export class ExtensionRuntime {
+  #registry: ToolRegistry
+  #output: Output
+  #used = new Set<unknown>()
   #commands = new Map<string, Command>()
-  #handlers: ((event: RuntimeEvent) => void)[] = []
+  #handlers: EventHandler[] = []
 
   /** Failures of extensions are written to `output`. */
-  constructor(
-    private registry: ToolRegistry,
-    private output: Output,
-  ) {}
+  constructor(registry: ToolRegistry, output: Output) {
+    this.#registry = registry
+    this.#output = output
+  }
 
-  /** All or nothing: an extension that throws or clashes adds nothing and is reported by name. Says whether it was added. */
-  use(extension: Extension): boolean {
+  /**
+   * A door. All or nothing: an extension that throws, clashes or is in use already adds nothing and is reported by
+   * name. Says whether it was added. A function counts once, and so does an `owner`; reports go by its name, or by that
+   * of the function.
+   */
+  use(extension: Extension, owner?: string): boolean {
+    const report = (error: unknown): false => this.#report(owner ?? (extension?.name || "anonymous"), error)
+    if (this.#used.has(extension) || this.#used.has(owner)) return report("it is in use already")
+    this.#used.add(extension).add(owner ?? extension)
     const tools: Tool[] = []
     const commands: Command[] = []
-    const handlers: ((event: RuntimeEvent) => void)[] = []
-    const owner = extension?.name || "anonymous"
-    const report = (error: unknown): void => guard(() => this.output.log(`extension "${owner}" failed: ${describeError(error)}`))
-    const add = <T>(list: T[], item: T): void => {
-      if (Object.isFrozen(list)) throw new Error("an extension registers during its setup only")
-      list.push(item)
+    const handlers: EventHandler[] = []
+    let settingUp = true
+    const add = <Part>(list: Part[], part: Part): void => {
+      if (!settingUp) throw new Error("an extension registers during its setup only")
+      list.push(part)
     }
     try {
       const result: unknown = extension({
-        on: (type, handle) => add(handlers, (event) => guard(() => event.type === type && handle(event), report)),
+        on: (type, handler) => add(handlers, filterHandler(type, handler)),
         registerTool: (tool) => add(tools, sealTool(tool)),
-        registerCommand: (command) => add(commands, { name: command.name, run: command.run.bind(command) }),
+        registerCommand: (command) => add(commands, sealCommand(command)),
       })
-      // Should it be a promise that rejects later, somebody has to catch that.
-      guard(() => result)
-      if (result instanceof Promise) throw new Error("its setup is asynchronous, expected a plain function")
-      assertFreeNames("tool", [...this.registry.getSpecs(), ...tools.map((tool) => tool.spec)].map((spec) => spec.name))
-      assertFreeNames("command", [...this.getCommands(), ...commands.map((command) => command.name)])
+      if (result instanceof Promise) refuse(result, "its setup", "nothing to wait for")
+      const specs = [...this.#registry.getSpecs(), ...tools.map((tool) => tool.spec)]
+      assertUnique("tool", specs.map((spec) => spec.name), "is already registered")
+      assertUnique("command", [...this.getCommands(), ...commands.map(({ name }) => name)], "is already registered")
     } catch (error) {
-      report(error)
-      return false
-    } finally {
-      for (const list of [tools, commands, handlers]) Object.freeze(list)
-    }
-    for (const tool of tools) this.registry.register(tool)
+      for (const key of [extension, owner]) this.#used.delete(key)
+      return report(error)
+    } finally { settingUp = false }
+    for (const tool of tools) this.#registry.register(tool)
     for (const command of commands) this.#commands.set(command.name, command)
-    this.#handlers.push(...handlers)
+    for (const hear of handlers) this.#handlers.push((event) => guard(() => hear(event), report))
     return true
   }
 
-  /** The door for code of a project. Until the project is trusted, the code is not even fetched (I6). */
+  /** A door for code of a project. Until the project is trusted, the code is not even fetched (I6). */
   async useProject(fetchExtension: () => Extension | Promise<Extension>, trust?: ProjectTrust): Promise<boolean> {
     if (trust !== "trusted") return false
-    // A failed fetch becomes an extension that fails, so that `use` reports it like any other.
-    const failed = (error: unknown): Extension => {
-      return function project() {
-        throw error
-      }
+    try {
+      return this.use(await fetchExtension())
+    } catch (error) {
+      return this.#report("project", error)
     }
-    return this.use(await Promise.resolve().then(fetchExtension).catch(failed))
+  }
+
+  /** Reports who failed, and why. False, so that `use` can pass it on. */
+  #report(owner: string, error: unknown): false {
+    guard(() => this.#output.log(escapeControls(`extension "${owner}" failed: ${describeError(error)}`)))
+    return false
   }
 
   /** Names of the commands, in the order of registration. */
-  getCommands(): string[] {
-    return [...this.#commands.keys()]
-  }
+  getCommands(): string[] { return [...this.#commands.keys()] }
 
-  /** Runs a command and gives its text; a failure is a text too (R4). */
-  runCommand(name: string): string {
-    try {
-      const command = this.#commands.get(name)
-      if (command === undefined) throw new Error(`unknown command "${name}"`)
-      return expectString(command.run(), `command "${name}"`)
-    } catch (error) {
-      return `error: ${describeError(error)}`
-    }
-  }
+  /** Runs a command and gives its text. Never throws: a failure is a text too (R4). */
+  runCommand(name: string): string { return runForText(`command "${name}"`, this.#commands.get(name)?.run) }
 
   /** Tells the handlers, in the order of registration. One that fails is reported and harms nobody. */
   emit(event: RuntimeEvent): void {
-    for (const handle of this.#handlers) handle(event)
+    // A copy: a handler that is added now starts with the next event. Frozen: none changes what the next one hears.
+    for (const handle of [...this.#handlers]) handle(Object.freeze(event))
   }
 }
 
 /** Sends what happens in the loop to whoever listens. Never throws. */
 export function publish(event: RuntimeEvent, options: TurnOptions): void {
-  Object.freeze(event)
-  options.extensions?.emit(event)
-  const mode = options.mode ?? new PrintMode(options.output)
-  guard(() => mode.render([event]))
+  if (options.extensions !== undefined) guard(() => options.extensions?.emit(event))
+  guard(() => (options.mode ?? new PrintMode(options.output)).render([event]))
 }
 
 // ── s10 Modes ── one loop, many faces ────────────────────────────────────────
@@ -676,38 +724,33 @@ export function publish(event: RuntimeEvent, options: TurnOptions): void {
 /** How events are shown. Modes write through an `Output`, so the core stays free of consoles (R7). */
 export type RuntimeMode = { render(events: RuntimeEvent[]): void }
 
-/** Makes control characters visible, so that no text can drive the terminal that shows it. */
-export function escapeControls(text: string): string {
-  return text.replace(/(?!\t)\p{Cc}|[\u2028-\u202E\u2066-\u2069]/gu, (char) => `\\u{${char.charCodeAt(0).toString(16)}}`)
-}
-
 /** For people: the text of each message, line by line. */
 export class PrintMode implements RuntimeMode {
-  constructor(private output: Output) {}
+  #output: Output
+
+  constructor(output: Output) { this.#output = output }
 
   render(events: RuntimeEvent[]): void {
-    for (const event of events) {
-      const lines = event.type === "message" ? event.content.split(/\r?\n/) : []
-      for (const line of lines) guard(() => this.output.log(escapeControls(line)))
-    }
+    const lines = events.flatMap((event) => (event.type === "message" ? event.content.split(/\r?\n/) : []))
+    for (const line of lines) guard(() => this.#output.log(escapeControls(line)))
   }
 }
 
 /** For programs: one JSON object per line and nothing else. No reader can find a line end inside one. */
 export class JsonMode implements RuntimeMode {
-  constructor(private output: Output) {}
+  #output: Output
+
+  constructor(output: Output) { this.#output = output }
 
   render(events: RuntimeEvent[]): void {
-    for (const event of events) {
-      const line = JSON.stringify(event).replace(/[\u0085\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
-      guard(() => this.output.log(line))
-    }
+    const lines = events.map((event) => escapeControls(JSON.stringify(event), (code) => `\\u${code.padStart(4, "0")}`))
+    for (const line of lines) guard(() => this.#output.log(line))
   }
 }
 
 // ── s11 Trust ── whose project is this? ──────────────────────────────────────
 
-/** What the person decided about a project; undecided is untrusted. It rules what is loaded, not what may be done (R6). */
+/** What the person decided about a project; undecided is untrusted. It governs loading, not execution (R6). */
 export type ProjectTrust =
   | "trusted"
   | "untrusted"
@@ -720,13 +763,14 @@ const projectFolder = fs.realpathSync(path.dirname(path.dirname(fileURLToPath(im
 function resolveInside(name: string): string {
   const target = path.resolve(projectFolder, name)
   const inside = path.relative(projectFolder, fs.existsSync(target) ? fs.realpathSync(target) : target)
-  if (inside.split(path.sep)[0] === ".." || path.isAbsolute(inside)) throw new Error(`${name} is outside of this project`)
+  const isOutside = inside.split(path.sep)[0] === ".." || path.isAbsolute(inside)
+  if (isOutside) throw new Error(`${name} is outside of this project`)
   if (!fs.existsSync(target)) throw new Error(`${name} does not exist`)
   return target
 }
 
 const readFile: Tool = {
-  spec: { name: "read_file", description: "Reads a text file of this project.", input: { path: "path below the project" } },
+  spec: { name: "read_file", description: "Reads a text file.", input: { path: "path below the project" } },
   handler: ({ path: name = "" }) => {
     const target = resolveInside(name)
     if (fs.statSync(target).isDirectory()) throw new Error(`${name} is a folder, list it instead`)
@@ -735,7 +779,7 @@ const readFile: Tool = {
 }
 
 const listFiles: Tool = {
-  spec: { name: "list_files", description: "Lists a folder of this project.", input: { path: "path below the project" } },
+  spec: { name: "list_files", description: "Lists a folder.", input: { path: "path below the project" } },
   handler: ({ path: name = "." }) => {
     const target = resolveInside(name)
     if (!fs.statSync(target).isDirectory()) throw new Error(`${name} is a file, read it instead`)
@@ -748,7 +792,7 @@ const paint: Tool = {
   handler: ({ text = "" }) => `\u001b[31m${text}\u001b[0m`,
 }
 
-/** Keeps secrets out of the model's reach and long texts out of its memory. */
+/** Shows what hooks can do. It judges a path by its name, so a link or a copy gets around it: a demonstration. */
 const hooks: ToolHooks = {
   beforeToolCall: (call) =>
     /secret/i.test(call.input.path ?? "") ? { type: "block", reason: "secrets are not read" } : { type: "allow" },
@@ -775,7 +819,16 @@ function wordCounter(api: ExtensionAPI): void {
   })
 }
 
-/** What the scripted model understands: a verb, the tool it stands for, and the argument that the words behind it become. */
+/** Runs tools that take their time. Of calls made together the first takes longest, so that the last is done first. */
+function createExecutor(registry: ToolRegistry): ToolExecutor {
+  return async (call) => {
+    const place = Number(call.id.split("_").at(-1))
+    await new Promise((resolve) => setTimeout(resolve, 4 / place))
+    return toolResult(call, registry.run(call))
+  }
+}
+
+/** What the scripted model understands: a verb, the tool that it stands for, and the argument that the rest becomes. */
 const VERBS = new Map([
   ["read", ["read_file", "path"]],
   ["list", ["list_files", "path"]],
@@ -783,22 +836,24 @@ const VERBS = new Map([
   ["paint", ["paint", "text"]],
 ])
 
-const HELP = `I understand ${[...VERBS].map(([verb, [, argument]]) => `"${verb} ${argument?.toUpperCase()}"`).join(", ")}, "rules"; "and" joins arguments, "then" joins steps.`
+const orders = [...VERBS].map(([verb, [, argument]]) => `"${verb} ${argument?.toUpperCase()}"`)
+const HELP = `I understand ${orders.join(", ")}, "rules"; "and" joins arguments, "then" joins steps.`
 
 /** The calls that one step of a prompt asks for; none when it is not understood. */
 function planCalls(step: string, id: string): ToolCall[] {
   const [, verb = "", words = ""] = /^\s*(\w+)\s+(.+)$/.exec(step) ?? []
   const [name, argument] = VERBS.get(verb.toLowerCase()) ?? []
   if (name === undefined || argument === undefined) return []
-  return words.split(/\s+and\s+/).map((value, index) => ({ id: `${id}_${index + 1}`, name, input: { [argument]: value } }))
+  const values = words.split(/\s+and\s+/)
+  return values.map((value, index) => ({ id: `${id}_${index + 1}`, name, input: { [argument]: value } }))
 }
 
 /** What the scripted model says when the steps are done: how each result begins. */
 function summarize(turn: ProviderMessage[]): string {
   const calls = turn.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []))
   const results = turn.filter((message) => message.role === "toolResult")
-  const lines = results.map(({ content }, index) => `${Object.values(calls[index]?.input ?? {})}: ${content.split(/\r?\n/)[0]}`)
-  return `Done. ${lines.join("; ")}`
+  const asked = calls.map((call) => Object.values(call.input).join(" "))
+  return `Done. ${results.map(({ content }, index) => `${asked[index]}: ${content.split(/\r?\n/)[0]}`).join("; ")}`
 }
 
 /** A model that follows a script: one step of the prompt per request, then a summary. */
@@ -813,7 +868,8 @@ const provider: Provider = {
     const known = turn[0]?.content === "rules" ? ["I was given", rules.length, "texts.", ...rules].join(" ") : HELP
     const end = step < steps.length ? known : summarize(turn)
     yield { type: "message_start" }
-    for (const text of (plan.length > 0 ? `I call ${plan.join(" and ")}.` : end).split(/(?<= )/)) yield { type: "text_delta", text }
+    const answer = plan.length > 0 ? `I call ${plan.join(" and ")}.` : end
+    for (const text of answer.split(/(?<= )/)) yield { type: "text_delta", text }
     for (const call of calls) yield { type: "tool_call", call }
     yield { type: "message_end", stopReason: calls.length > 0 ? "toolUse" : "stop" }
   },
@@ -821,15 +877,22 @@ const provider: Provider = {
 
 const output: Output = { log: (line) => console.log(`core   ${line}`) }
 
+/** Prints what happens under a label. Nothing that comes from outside gets to the terminal as it is. */
+function show(label: string, text: string): void {
+  console.log(`${label.padEnd(6)} ${escapeControls(text)}`)
+}
+
+/** One turn. Where it failed, or came to its limit, the program ends with the exit code 1. */
 async function ask(state: AgentState, prompt: string, options: TurnOptions): Promise<void> {
-  console.log(`you    ${prompt}`)
-  await runOneTurn(state, prompt, options)
+  const { content, stopReason } = await runOneTurn(state, prompt, options)
+  if (stopReason === "error" || content === "max turns reached") process.exitCode = 1
 }
 
 /** The prompt on the command line, if there is one, and whether programs are to read the answer. */
 function readArguments(args: string[]): { prompt?: string; json: boolean } {
   const [prompt, ...more] = args.filter((arg) => arg !== "--json")
-  if (more.length > 0 || prompt?.startsWith("-")) throw new Error(`expected [--json] and one prompt, in quotes, got: ${args.join(" ")}`)
+  const isOne = more.length === 0 && !prompt?.startsWith("-")
+  if (!isOne) throw new Error(`expected [--json] and one prompt, in quotes, got: ${args.join(" ")}`)
   return { json: args.includes("--json"), ...(prompt !== undefined && { prompt }) }
 }
 
@@ -853,16 +916,18 @@ async function main(args: string[]): Promise<void> {
     for (const tool of [readFile, listFiles, paint]) registry.register(tool)
     const extensions = new ExtensionRuntime(registry, errors)
     const fetchExtension = (): Extension => {
-      if (demo) console.log(`fetch  ${wordCounter.name}`)
+      if (demo) show("fetch", wordCounter.name)
       return wordCounter
     }
-    if (demo) console.log(`trust  ${trust}`)
+    if (demo) show("trust", trust)
     await extensions.useProject(fetchExtension, trust)
-    const options: TurnOptions = { provider, output, registry, hooks, loader: new ResourceLoader(resources), extensions, trust }
-    if (json) {
-      await runOneTurn(state, prompt ?? "rules", { ...options, mode: new JsonMode(events) })
-    } else {
-      await ask(state, prompt ?? "rules", options)
+    const loader = new ResourceLoader(resources)
+    const execute = createExecutor(registry)
+    const options: TurnOptions = { provider, output, registry, execute, hooks, loader, extensions, trust }
+    const prompts = demo && trust === "trusted" ? ["rules", "read LICENSE and package.json"] : [prompt ?? "rules"]
+    for (const words of prompts) {
+      if (!json) show("you", words)
+      await ask(state, words, json ? { ...options, mode: new JsonMode(events) } : options)
     }
   }
 }
@@ -878,9 +943,9 @@ function startedDirectly(): boolean {
 
 if (startedDirectly()) {
   // A reader that closes the pipe (`| head -1`) has seen enough.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1))
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? undefined : 1))
   main(process.argv.slice(2)).catch((error: unknown) => {
-    console.error(`error: ${describeError(error)}`)
+    console.error(`error: ${escapeControls(describeError(error))}`)
     process.exitCode = 1
   })
 }

@@ -68,9 +68,9 @@ export const CHAPTERS: readonly Chapter[] = [
       "Provider",
       "Output",
       "TurnOptions",
-      "guard",
       "describeError",
       "findProblem",
+      "failMessage",
       "finishMessage",
       "toProviderMessage",
       "buildProviderInput",
@@ -88,7 +88,7 @@ export const CHAPTERS: readonly Chapter[] = [
     title: "Tools",
     titleZh: "工具",
     terms: { zh: ["工具"], en: ["tools?"] },
-    parts: ["ToolSpec", "ToolHandler", "Tool", "sealTool", "ToolRegistry"],
+    parts: ["ToolSpec", "ToolHandler", "Tool", "refuse", "expectString", "sealTexts", "sealTool", "ToolRegistry"],
     welds: [
       {
         name: "buildProviderInput",
@@ -113,7 +113,7 @@ export const CHAPTERS: readonly Chapter[] = [
     title: "Stream",
     titleZh: "事件流",
     terms: { zh: ["事件流", "流式", "事件(?!循环)"], en: ["streams?", "streamed", "streaming"] },
-    parts: ["ProviderEvent", "collectAssistantMessage"],
+    parts: ["ProviderEvent", "expectOneOf", "collectAssistantMessage"],
     welds: [
       {
         name: "requestMessage",
@@ -145,17 +145,26 @@ export const CHAPTERS: readonly Chapter[] = [
       "ToolResultMessage",
       "ToolExecutor",
       "DEFAULT_MAX_TURNS",
+      "guard",
+      "escapeControls",
+      "runForText",
       "sealToolCall",
+      "addToolCall",
+      "addCalls",
       "toolResult",
       "errorResult",
-      "expectString",
       "checkMaxTurns",
-      "findRepeated",
+      "assertUnique",
       "assertPairedToolCalls",
       "startToolCalls",
       "runEventedToolLoop",
     ],
     welds: [
+      {
+        name: "describeError",
+        reason: "Tools are anybody's code, and anything can be thrown.",
+        reasonZh: "工具是别人的代码，什么都可能抛出来。",
+      },
       {
         name: "findProblem",
         reason: "A message with tool calls has more ways to be incomplete.",
@@ -163,13 +172,24 @@ export const CHAPTERS: readonly Chapter[] = [
       },
       {
         name: "finishMessage",
-        reason: "The calls are kept in the message, unless their ids repeat.",
-        reasonZh: "调用留在消息里；id 重复的除外。",
+        reason: "Whether a message is complete depends on its calls too.",
+        reasonZh: "消息完不完整，也要看其中的调用。",
+      },
+      {
+        name: "recordMessage",
+        reason:
+          "An output that fails must not part a call from its result, and what a tool has read must not drive a terminal.",
+        reasonZh: "输出失败不能把调用和结果拆开；工具读到的内容不能操纵终端。",
       },
       {
         name: "runOneTurn",
-        reason: "One request becomes a loop of requests and tool runs.",
-        reasonZh: "一次请求变成“请求、跑工具”的循环。",
+        reason: "One request becomes a loop, and a turn that cannot begin leaves no trace.",
+        reasonZh: "一次请求变成循环；开始不了的一轮不留痕迹。",
+      },
+      {
+        name: "refuse",
+        reason: "A tool may return a promise; one that is refused may still reject.",
+        reasonZh: "工具可能返回 promise；拒收之后它仍可能 reject。",
       },
       {
         name: "collectAssistantMessage",
@@ -194,12 +214,12 @@ export const CHAPTERS: readonly Chapter[] = [
     title: "Hooks",
     titleZh: "钩子",
     terms: { zh: ["钩子"], en: ["hooks?"] },
-    parts: ["BeforeToolCallResult", "ToolHooks", "decideToolCall", "reviseToolResult", "executeToolCall"],
+    parts: ["BeforeToolCallResult", "ToolHooks", "assertAllowed", "reviseToolResult", "executeToolCall"],
     welds: [
       {
         name: "startToolCalls",
-        reason: "A call goes through the hooks instead of straight to the registry.",
-        reasonZh: "调用先过钩子，不再直接进工具表。",
+        reason: "Each call goes through the hooks, whoever executes it.",
+        reasonZh: "每个调用都先过钩子，不管由谁来执行。",
       },
     ],
     upgrades: [],
@@ -264,7 +284,15 @@ export const CHAPTERS: readonly Chapter[] = [
     title: "Resources",
     titleZh: "资源",
     terms: { zh: ["资源", "系统提示词"], en: ["resources?", "system prompt"] },
-    parts: ["ContextResource", "MAX_RESOURCE_CHARS", "ResourceLoader", "cutText", "buildSystemPrompt"],
+    parts: [
+      "ContextResource",
+      "MAX_RESOURCE_CHARS",
+      "RESOURCE_KINDS",
+      "sealResource",
+      "ResourceLoader",
+      "cutText",
+      "buildSystemPrompt",
+    ],
     welds: [
       {
         name: "buildProviderInput",
@@ -276,7 +304,6 @@ export const CHAPTERS: readonly Chapter[] = [
     gains: {
       ProviderInput: ["systemPrompt: string"],
       TurnOptions: ["loader?: ResourceLoader"],
-      TurnSnapshot: ["systemPrompt: string"],
     },
   },
   {
@@ -285,7 +312,17 @@ export const CHAPTERS: readonly Chapter[] = [
     title: "Extensions",
     titleZh: "扩展",
     terms: { zh: ["扩展"], en: ["extensions?"] },
-    parts: ["Command", "RuntimeEvent", "ExtensionAPI", "Extension", "assertFreeNames", "ExtensionRuntime", "publish"],
+    parts: [
+      "Command",
+      "RuntimeEvent",
+      "EventHandler",
+      "ExtensionAPI",
+      "Extension",
+      "sealCommand",
+      "filterHandler",
+      "ExtensionRuntime",
+      "publish",
+    ],
     welds: [
       {
         name: "recordMessage",
@@ -305,12 +342,17 @@ export const CHAPTERS: readonly Chapter[] = [
     title: "Modes",
     titleZh: "输出模式",
     terms: { zh: ["输出模式"], en: ["(?:print|JSON|output) modes?"] },
-    parts: ["RuntimeMode", "escapeControls", "PrintMode", "JsonMode"],
+    parts: ["RuntimeMode", "PrintMode", "JsonMode"],
     welds: [
       {
         name: "recordMessage",
         reason: "It no longer writes a line by itself; showing is the mode's work.",
         reasonZh: "不再自己输出；怎么显示归输出模式管。",
+      },
+      {
+        name: "escapeControls",
+        reason: "JSON has its own way to write a control character.",
+        reasonZh: "JSON 里的控制字符有自己的写法。",
       },
       {
         name: "publish",
@@ -365,9 +407,8 @@ export const CHAPTERS: readonly Chapter[] = [
       "Package",
       "LoadedPackage",
       "packageName",
-      "packageNames",
+      "itemNames",
       "packageSchema",
-      "findMismatches",
       "pick",
       "loadPackage",
       "installLoadedPackage",

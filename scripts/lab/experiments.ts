@@ -4,7 +4,7 @@
  */
 import { groupInteractions, selectGroups } from "../../app/session/compaction.ts"
 import type { ChapterId } from "../manifest.ts"
-import { type Edit, FAULTS, GUARD_OUT } from "./faults.ts"
+import { atEachResult, type Edit, FAULTS, GUARD_OUT } from "./faults.ts"
 import {
   type Call,
   type Event,
@@ -103,26 +103,37 @@ function withDelays({ program, random }: Bench, registry: ReturnType<typeof crea
   }
 }
 
-const faultNamed = (name: string): readonly (readonly Edit[])[] =>
-  FAULTS.find((fault) => fault.name === name)?.edits ?? []
-const withoutGuardOut = (edits: readonly (readonly Edit[])[]): readonly (readonly Edit[])[] =>
-  edits.filter((forms) => forms !== GUARD_OUT)
+/** The edits of a fault. Where a weld has changed the place there are several faults of one name: each edit then has a form for each. */
+function faultNamed(name: string): readonly (readonly Edit[])[] {
+  const [first, ...others] = FAULTS.filter((fault) => fault.name === name)
+  if (first === undefined) throw new Error(`there is no fault "${name}"`)
+  const isAlike = others.every(({ edits }) => edits.length === first.edits.length)
+  if (!isAlike) throw new Error(`the faults "${name}" differ in their edits`)
+  return first.edits.map((forms, index) => [...forms, ...others.flatMap(({ edits }) => edits[index] ?? [])])
+}
 
-const RESULT = "      const result = await pending\n"
+/** The edits of a fault that leave the guard in. */
+function withoutGuardOut(edits: readonly (readonly Edit[])[]): readonly (readonly Edit[])[] {
+  const kept = edits.filter((forms) => !GUARD_OUT.some((guard) => guard[0] === forms[0]))
+  if (kept.length !== edits.length - GUARD_OUT.length) throw new Error("expected a fault that takes the guard out")
+  return kept
+}
+
 const LOSE: readonly (readonly Edit[])[] = [
-  GUARD_OUT,
-  [[RESULT, `${RESULT}      if ((globalThis as never as { labRandom(): number }).labRandom() < 0.1) continue\n`]],
+  ...GUARD_OUT,
+  atEachResult("if ((globalThis as never as { labRandom(): number }).labRandom() < 0.1) continue"),
 ]
 const LOG_ONLY: readonly (readonly Edit[])[] = [
-  GUARD_OUT,
-  [[RESULT, `${RESULT}      if (result.content.startsWith("error: ")) continue\n`]],
+  ...GUARD_OUT,
+  atEachResult('if (result.content.startsWith("error: ")) continue'),
 ]
 
+const TEXT = '      if (event?.type === "text_delta") '
 const VENDOR: readonly (readonly Edit[])[] = [
   [
     [
-      '      if (event.type === "text_delta") content += event.text\n',
-      '      if (event.type === "text_delta") content += event.text\n      if (event.type === "message_end" && (event as { stop_reason?: string }).stop_reason !== "end_turn") break\n',
+      TEXT,
+      `      if (event.type === "message_end" && (event as { stop_reason?: string }).stop_reason !== "end_turn") break\n${TEXT}`,
     ],
   ],
 ]
@@ -237,12 +248,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
     invariant: "I5",
     title: "history edited in place",
     first: "s04",
-    fault: [
-      [
-        FAULTS.find((fault) => fault.name === "edited-history" && fault.first === "s07")?.edits[0]?.[0] as Edit,
-        FAULTS.find((fault) => fault.name === "edited-history" && fault.last === "s06")?.edits[0]?.[0] as Edit,
-      ],
-    ],
+    fault: faultNamed("edited-history"),
     guard: "what is recorded is frozen, and nothing replaces it",
     guarded: "unplanted",
     play: async (bench) => {
@@ -277,7 +283,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
     invariant: "I5, I2",
     title: "history cut by position instead of by groups",
     first: "s04",
-    fault: [GUARD_OUT],
+    fault: GUARD_OUT,
     guard: "groups are atomic, and assertPairedToolCalls looks before every request",
     guarded: [],
     play: async (bench) => {

@@ -19,20 +19,33 @@ export type Fault = {
   edits: readonly (readonly Edit[])[]
 }
 
-/** Takes the guard out of the loop. Without it a broken history is found by whoever reads it next, and late. */
-export const GUARD_OUT: readonly Edit[] = [
-  ["    assertPairedToolCalls(input.messages, checked)\n", ""],
-  ["    assertPairedToolCalls(input.messages)\n", ""],
+/**
+ * Takes the guard out of the loop and from the beginning of a turn. Without it a broken history is found by whoever reads it next, and late. That
+ * nobody may stand between a call and its result (s07) stays as it is.
+ */
+export const GUARD_OUT: readonly (readonly Edit[])[] = [
+  [
+    ["    assertPairedToolCalls(snapshot.messages, checked)\n", ""],
+    ["    assertPairedToolCalls(input.messages)\n", ""],
+  ],
+  [
+    ["    assertPairedToolCalls(this.currentPath())\n", ""],
+    ["  assertPairedToolCalls(buildProviderInput(state, options).messages)\n", ""],
+  ],
 ]
 
-const LOOP_RESULTS: Edit = [
-  "    for (const pending of startToolCalls(message, input, options)) {\n      const result = await pending\n",
-  "    for (const pending of startToolCalls(message, input, options)) {\n      const result = await pending\n",
-]
+/** An edit of the place where the loop records its results. The tools come from the request, or, from s06 on, from the snapshot. */
+function recordResults(write: (started: string) => string): readonly Edit[] {
+  return ["input", "snapshot"].map((source) => {
+    const started = `startToolCalls(message, ${source}.tools, options)`
+    return [`    for (const result of ${started}) record(await result)\n`, write(started)]
+  })
+}
 
 /** An edit of the loop that sees each result before it is recorded. */
-function atEachResult(statement: string): Edit {
-  return [LOOP_RESULTS[0], `${LOOP_RESULTS[0]}      ${statement}\n`]
+export function atEachResult(statement: string): readonly Edit[] {
+  const body = ["const result = await pending", statement, "record(result)"].map((line) => `      ${line}\n`)
+  return recordResults((started) => `    for (const pending of ${started}) {\n${body.join("")}    }\n`)
 }
 
 /** The faults, by invariant. */
@@ -60,8 +73,8 @@ export const FAULTS: readonly Fault[] = [
     edits: [
       [
         [
-          "    const { content, stopReason } = await provider.complete(input)\n",
-          '    const original = await provider.complete(input)\n    const { content, stopReason } = original\n    if (content.trim() !== "") return { ...original }\n',
+          "    const { content, stopReason } = await provider.complete(input)\n    return finishMessage(content, stopReason)\n",
+          "    const original = await provider.complete(input)\n    return { ...original, ...finishMessage(original.content, original.stopReason) }\n",
         ],
       ],
     ],
@@ -71,49 +84,64 @@ export const FAULTS: readonly Fault[] = [
     invariant: "I1",
     excuse: "Keep the original call, somebody may need it one day.",
     first: "s04",
-    edits: [
-      [
-        [
-          "  return Object.freeze({ id, name, input: Object.freeze({ ...input }) })\n",
-          "  return Object.freeze({ ...call, input: Object.freeze({ ...input }) })\n",
-        ],
-      ],
-    ],
+    edits: [[["Object.freeze({ ...bare, input:", "Object.freeze({ ...call, ...bare, input:"]]],
   },
   {
     name: "swallowed-result",
     invariant: "I2",
     excuse: "A tool that does not exist has no result.",
     first: "s04",
-    edits: [GUARD_OUT, [atEachResult('if (result.content.startsWith("error: unknown tool")) continue')]],
+    edits: [...GUARD_OUT, atEachResult('if (result.content.startsWith("error: unknown tool")) continue')],
   },
   {
     name: "result-twice",
     invariant: "I2",
     excuse: "Record it early, so that a crash cannot lose it; and again at the end.",
     first: "s04",
-    edits: [
-      GUARD_OUT,
-      [
-        [
-          "      recordMessage(state, result, options)\n",
-          "      recordMessage(state, result, options)\n      recordMessage(state, result, options)\n",
-        ],
-      ],
-    ],
+    edits: [...GUARD_OUT, atEachResult("record(result)")],
   },
   {
     name: "truncated-call",
     invariant: "I3",
     excuse: "The arguments parse, so the call is good.",
     first: "s04",
+    edits: [[['      if (message.stopReason !== "toolUse") throw ', "      if (false) throw "]]],
+  },
+  {
+    name: "json-text-runs",
+    invariant: "I3",
+    excuse: "Some services send the arguments as a JSON text; parse it, and the call is good.",
+    first: "s04",
     edits: [
       [
         [
-          '      if (message.stopReason !== "toolUse") throw new Error("not run, because its message is incomplete")\n',
-          "",
+          "sealTexts(call.input ?? {}, `the input of",
+          'sealTexts(typeof call.input === "string" ? JSON.parse(call.input) : (call.input ?? {}), `the input of',
         ],
       ],
+    ],
+  },
+  {
+    name: "repeated-id-ignored",
+    invariant: "I3",
+    excuse: "It must be the same call once more.",
+    first: "s04",
+    edits: [
+      [
+        [
+          '  assertUnique("the call id", [...calls, bare].map((other) => other.id))\n',
+          "  if (calls.some((other) => other.id === bare.id)) return\n",
+        ],
+      ],
+    ],
+  },
+  {
+    name: "calls-forgotten",
+    invariant: "I3",
+    excuse: "A message that broke off is an error, and nobody needs its calls.",
+    first: "s04",
+    edits: [
+      [["    return addCalls(failMessage(content, error), calls)\n", "    return failMessage(content, error)\n"]],
     ],
   },
   {
@@ -122,13 +150,8 @@ export const FAULTS: readonly Fault[] = [
     excuse: "Whoever is done first may go first.",
     first: "s04",
     edits: [
-      GUARD_OUT,
-      [
-        [
-          LOOP_RESULTS[0],
-          "    const finished: ToolResultMessage[] = []\n    const started = startToolCalls(message, input, options)\n    await Promise.all(started.map(async (pending) => finished.push(await pending)))\n    for (const result of finished) {\n",
-        ],
-      ],
+      ...GUARD_OUT,
+      recordResults((started) => `    await Promise.all(${started}.map(async (pending) => record(await pending)))\n`),
     ],
   },
   {
@@ -154,8 +177,8 @@ export const FAULTS: readonly Fault[] = [
     edits: [
       [
         [
-          "    const parent = this.#leaf\n",
-          '    const parent = this.#leaf\n    const first = this.#nodes.get("entry_1")\n    if (first !== undefined && this.#nodes.size > 1) {\n      first.message = Object.freeze({ ...first.message, content: "[old]" })\n      first.entry = Object.freeze({ ...first.entry, content: "[old]" })\n    }\n',
+          "    const sealed = sealMessage(message)\n",
+          '    const sealed = sealMessage(message)\n    const first = this.#nodes.get("entry_1")\n    if (first !== undefined && this.#nodes.size > 1) {\n      first.message = Object.freeze({ ...first.message, content: "[old]" })\n      first.entry = Object.freeze({ ...first.entry, content: "[old]" })\n    }\n',
         ],
       ],
     ],
@@ -167,6 +190,53 @@ export const FAULTS: readonly Fault[] = [
     first: "s01",
     last: "s06",
     edits: [[["  state.messages.push(Object.freeze(message))\n", "  state.messages.push({ ...message })\n"]]],
+  },
+  {
+    name: "soft-entries",
+    invariant: "I5",
+    excuse: "The message is frozen, that will do.",
+    first: "s07",
+    edits: [[["    const entry = Object.freeze(", "    const entry = Object.assign("]]],
+  },
+  {
+    name: "half-a-character",
+    invariant: "I5",
+    excuse: "A text is a text.",
+    first: "s01",
+    last: "s06",
+    edits: [
+      [
+        [
+          '  return Object.freeze({ role: "assistant", content: content.toWellFormed(), stopReason })\n',
+          '  return Object.freeze({ role: "assistant", content, stopReason })\n',
+        ],
+      ],
+    ],
+  },
+  {
+    name: "half-a-character",
+    invariant: "I5",
+    excuse: "A tool gives whole characters.",
+    first: "s02",
+    edits: [[["expectString(texts[name], source).toWellFormed()\n", "expectString(texts[name], source)\n"]]],
+  },
+  {
+    name: "words-of-a-refused-turn",
+    invariant: "I5",
+    excuse: "Write down first what the person said, so that it cannot get lost.",
+    first: "s04",
+    edits: [
+      ["options", "given"].map((name) => [
+        `  recordMessage(state, { role: "user", content: prompt.toWellFormed() }, ${name})\n`,
+        "",
+      ]),
+      [
+        [
+          "  checkMaxTurns(options.maxTurns)\n",
+          '  recordMessage(state, { role: "user", content: prompt.toWellFormed() }, options)\n  checkMaxTurns(options.maxTurns)\n',
+        ],
+      ],
+    ],
   },
   {
     name: "text-that-runs",
@@ -190,10 +260,19 @@ export const FAULTS: readonly Fault[] = [
     edits: [
       [
         [
-          "    } catch (error) {\n      report(error)\n      return false\n",
-          "    } catch (error) {\n      for (const tool of tools) guard(() => this.registry.register(tool))\n      report(error)\n      return false\n",
+          "      return report(error)\n",
+          "      for (const tool of tools) guard(() => this.#registry.register(tool))\n      return report(error)\n",
         ],
       ],
+    ],
+  },
+  {
+    name: "hooks-switched-off",
+    invariant: "I6",
+    excuse: "Who brings an executor has taken care of the hooks there.",
+    first: "s09",
+    edits: [
+      [["      assertAllowed(hooks, call)\n", "      if (options.execute === undefined) assertAllowed(hooks, call)\n"]],
     ],
   },
   {
@@ -208,14 +287,24 @@ export const FAULTS: readonly Fault[] = [
     invariant: "I6",
     excuse: "Import it first, then we know what to ask about.",
     first: "s11",
-    edits: [[['    if (trust !== "trusted") return false\n    // A failed', "    // A failed"]]],
+    edits: [[['    if (trust !== "trusted") return false\n', ""]]],
   },
   {
     name: "package-without-trust",
     invariant: "I6",
     excuse: "A package says itself what it is.",
     first: "s12",
-    edits: [[['  if (trust !== "trusted") return false\n  const extension', "  const extension"]]],
+    edits: [[['): boolean {\n  if (trust !== "trusted") return false\n', "): boolean {\n"]]],
+  },
+  {
+    name: "texts-of-a-refused-package",
+    invariant: "I6",
+    excuse: "The texts are harmless, they can come in first.",
+    first: "s12",
+    edits: [
+      [["return false\n  loader.add(texts)\n", "return false\n"]],
+      [["  if (!extensions.use(", "  loader.add(texts)\n  if (!extensions.use("]],
+    ],
   },
 ]
 

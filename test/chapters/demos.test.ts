@@ -43,9 +43,9 @@ const SHOWN: Record<string, RegExp[]> = {
   s04: [/MIT License/, /error: nothing.txt does not exist/],
   s05: [/error: blocked: secrets are not read/, /MIT License/],
   s06: [/error: unknown tool "shout"/, /HELLO!/],
-  s07: [/move {3}back to entry_4/, /\* {3}entry_12 assistant/],
+  s07: [/move {3}back to entry_4/, /\* {3}entry_13 assistant/],
   s08: [/I was given 0 texts/, /# agents: AGENTS.md\n {2}Answer in one line/],
-  s09: [/words: 3/, /messages so far: 3/, /extension "impostor" failed/],
+  s09: [/words: 3/, /messages so far: 4/, /extension "impostor" failed/],
   s10: [/core {3}\\u\{1b\}\[31mit/, /core {3}\{"type":"done"\}/],
   s11: [/trust {2}untrusted\nyou/, /trust {2}trusted\nfetch {2}wordCounter\n[\s\S]*I was given 2 texts/],
   s12: Array.from({ length: 12 }, (_, index) => new RegExp(`^s${String(index + 1).padStart(2, "0")} {2}\\S`, "m")),
@@ -82,6 +82,7 @@ describe("starting a chapter", () => {
   test.each(["s04", "s06", "s08", "s10", "s12"])("%s reads a file when it is asked to", async (id) => {
     const { code, stdout } = await start(id, ["read package.json"])
     expect(code).toBe(0)
+    expect(stdout).toContain("you    read package.json")
     expect(stdout).toContain("I call read_file(package.json).")
     expect(stdout).toContain("Done. package.json: {")
   })
@@ -109,6 +110,86 @@ describe("starting a chapter", () => {
     expect([code, stdout]).toEqual([1, ""])
     expect(stderr).toMatch(/^error: .*got: .+\n$/)
   })
+
+  describe("a turn that did not end well ends the program with exit code 1, and shows what it always shows", () => {
+    const LONG = Array(9).fill("read LICENSE").join(" then ")
+
+    test.each<[string, string[]]>([
+      ["s04", []],
+      ["s07", []],
+      ["s10", []],
+      ["s12", []],
+      ["s10", ["--json"]],
+      ["s11", ["--json"]],
+      ["s12", ["--json"]],
+    ])("%s %j at the limit of requests", async (id, args) => {
+      const { code, stdout, stderr } = await start(id, [...args, LONG])
+      expect([code, stderr]).toEqual([1, ""])
+      expect(stdout).toContain("max turns reached")
+    })
+
+    test.each<[string, string[]]>([
+      ["s04", []],
+      ["s08", []],
+      ["s12", []],
+      ["s10", ["--json"]],
+      ["s12", ["--json"]],
+    ])("%s %j where the model fails", async (id, args) => {
+      const broken = path.join(temporary, "broken.mjs")
+      fs.writeFileSync(
+        broken,
+        `const split = String.prototype.split
+         String.prototype.split = function (...args) {
+           if (args[0] instanceof RegExp && String(args[0]).includes("then")) throw new Error("no connection")
+           return split.apply(this, args)
+         }`,
+      )
+      const { code, stdout } = await start(id, [...args, "read LICENSE"], { preload: pathToFileURL(broken).href })
+      expect(code).toBe(1)
+      expect(stdout).toContain("error: no connection")
+    })
+  })
+
+  test("nothing from the command line reaches the terminal as it came", async () => {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+    const raw = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/
+    const nasty = "read \u001b[31m\u009b2J\u202e\u0007"
+    for (const [id, args] of [
+      ["s01", [nasty]],
+      ["s04", [nasty]],
+      ["s04", [nasty, nasty]],
+      ["s12", [nasty]],
+      ["s12", ["--json", nasty]],
+      ["s12", [`--${nasty}`]],
+    ] as const) {
+      const { stdout, stderr } = await start(id, [...args])
+      expect(stdout + stderr).toMatch(/\S/)
+      expect(stdout + stderr).not.toMatch(raw)
+    }
+  })
+
+  test.each(CHAPTERS.filter((chapter) => chapter.id >= "s04").map((chapter) => chapter.id))(
+    "%s: whoever records results as they come in sees it in the demo",
+    async (id) => {
+      const folder = CHAPTERS.find((chapter) => chapter.id === id)?.folder ?? ""
+      const text = fs.readFileSync(path.join(ROOT, folder, "code.ts"), "utf8")
+      const loop = /for \(const result of (startToolCalls\(message, \w+\.tools, options\))\) record\(await result\)/
+      expect(text).toMatch(loop)
+      const broken = text.replace(loop, "await Promise.all($1.map(async (result) => record(await result)))")
+      // A copy beside the chapters, so that it finds the packages and the files that its tools read.
+      const copy = path.join(ROOT, "node_modules", ".cache", `order-${process.pid}-${id}`, "code.ts")
+      fs.mkdirSync(path.dirname(copy), { recursive: true })
+      fs.writeFileSync(
+        copy,
+        broken
+          .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(path.join(ROOT, folder, "code.ts")).href))
+          .replace("if (startedDirectly())", "if (true)"),
+      )
+      const run = await start(id, [], { file: copy })
+      fs.rmSync(path.dirname(copy), { recursive: true, force: true })
+      expect([run.code, run.stderr]).toEqual([1, expect.stringMatching(/expected the result of/)])
+    },
+  )
 
   test("works through a link", async () => {
     const link = path.join(temporary, "linked")

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { ending, type Message, type ProviderEvent, recordOutput, say } from "../support/driver.ts"
 import { exportsItsParts, part } from "../support/ladder.ts"
 
-/** Things that can be thrown and are hard to describe. */
+/** Things that can be thrown. What is harder to describe comes with other people's code, in s04. */
 const THROWN: [string, unknown][] = [
   ["undefined", undefined],
   ["null", null],
@@ -10,18 +10,6 @@ const THROWN: [string, unknown][] = [
   ["an empty string", ""],
   ["an object without a message", { code: 7 }],
   ["an error with an empty message", new Error("")],
-  ["an error with a blank message", new Error("  ")],
-  ["a symbol", Symbol("odd")],
-  ["a message that is no string", { message: { deep: true } }],
-  [
-    "an object that throws when read",
-    {
-      get message() {
-        throw new Error("again")
-      },
-    },
-  ],
-  ["an object without a prototype", Object.create(null)],
 ]
 
 part("s01", "State", (chapter) => {
@@ -70,10 +58,6 @@ part("s01", "State", (chapter) => {
     expect(chapter.core.describeError(thrown)).toMatch(/\S/)
   })
 
-  test.each([{}, [], Object.create(null), { code: 7 }])("does not describe %j by the name of its type", (thrown) => {
-    expect(chapter.core.describeError(thrown)).toBe("unknown error")
-  })
-
   test.each(THROWN)("survives a provider that throws %s", async (_name, thrown) => {
     const reply = (): never => {
       throw thrown
@@ -85,7 +69,7 @@ part("s01", "State", (chapter) => {
 
   test("B35: an error that a provider gives with a text keeps the text and says that it is an error", async () => {
     const { last } = await chapter.run({ replies: [ending("error", say("queue full"))] })
-    const content = 'queue full\nerror: the provider ended its message with "error"'
+    const content = expect.stringMatching(/^queue full\nerror: \S/)
     expect(last).toEqual({ role: "assistant", content, stopReason: "error" })
   })
 
@@ -93,8 +77,9 @@ part("s01", "State", (chapter) => {
     "I3: a message that ends with %j is an error that says so",
     async (reason) => {
       const { last } = await chapter.run({ replies: [ending(reason as never, say("half"))] })
-      const content = `half\nerror: the provider ended its message with "${reason}"`
-      expect(last).toEqual({ role: "assistant", content, stopReason: "error" })
+      expect(last).toMatchObject({ role: "assistant", stopReason: "error" })
+      expect(last.content).toMatch(/^half\nerror: \S/)
+      expect(last.content).toContain(String(reason))
     },
   )
 
@@ -102,7 +87,7 @@ part("s01", "State", (chapter) => {
     const { last } = await chapter.run({ replies: [ending("error", say())] })
     expect(last).toEqual({
       role: "assistant",
-      content: "error: the provider sent an empty message",
+      content: expect.stringMatching(/^error: \S/),
       stopReason: "error",
     })
   })
@@ -130,19 +115,6 @@ part("s01", "State", (chapter) => {
       const sent = provider.requests.flatMap((request) => request.messages)
       expect(sent.filter((message) => message.content.trim() === "")).toEqual([])
     })
-  })
-
-  test("is not harmed by an output that throws or rejects", async () => {
-    const throwing = {
-      log: () => {
-        throw new Error("closed")
-      },
-    }
-    const rejecting = { log: () => Promise.reject(new Error("closed")) as unknown as undefined }
-    for (const output of [throwing, rejecting]) {
-      const { last } = await chapter.run({ replies: [say("fine")], output })
-      expect(last.content).toBe("fine")
-    }
   })
 
   test("freezes what it has stored", async () => {

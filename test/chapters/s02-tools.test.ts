@@ -28,18 +28,22 @@ part("s02", "Tools", (chapter) => {
   test("B74, B78: a second registration of a name throws and changes nothing", () => {
     const registry = chapter.registry(tool("read_file"))
     const impostor = { ...tool("read_file"), spec: { ...tool("read_file").spec, description: "not what you think" } }
-    expect(() => registry.register(impostor)).toThrow('tool "read_file" is already registered')
+    expect(() => registry.register(impostor)).toThrow("read_file")
     expect(registry.getSpecs()).toEqual([tool("read_file").spec])
   })
 
-  test.each<[string, unknown, string]>([
-    ["nothing", undefined, "expected a tool with a spec that has a name"],
-    ["no spec", {}, "expected a tool with a spec that has a name"],
-    ["a name that is no text", { ...tool(), spec: { name: 7 } }, "expected a tool with a spec that has a name"],
-    ["no handler", { spec: tool("x").spec }, 'tool "x" has no handler, expected a function'],
-  ])("refuses a tool that has %s, and says what it expected", (_name, broken, error) => {
+  test.each<[string, unknown, RegExp]>([
+    ["nothing", undefined, /./],
+    ["no spec", {}, /spec/],
+    ["a name that is no text", { ...tool(), spec: { ...tool().spec, name: 7 } }, /./],
+    ["no description", { ...tool(), spec: { name: "x", input: {} } }, /./],
+    ["an input that is a list", { ...tool("x"), spec: { ...tool("x").spec, input: ["text"] } }, /x/],
+    ["an input with something else than texts", { ...tool("x"), spec: { ...tool("x").spec, input: { n: 1 } } }, /x/],
+    ["no handler", { spec: tool("x").spec }, /x/],
+    ["a handler that cannot be called", { spec: tool("x").spec, handler: "run" }, /x/],
+  ])("refuses a tool that has %s, and says which", (_name, broken, which) => {
     const registry = chapter.registry()
-    expect(() => registry.register(broken as never)).toThrow(error)
+    expect(() => registry.register(broken as never)).toThrow(which)
     expect(registry.getSpecs()).toEqual([])
   })
 

@@ -22,8 +22,51 @@ function results(history: Message[]): Message[] {
   return history.filter((message) => message.role === "toolResult")
 }
 
+/** Things that can be thrown, and are hard to describe. */
+const ODD: [string, unknown][] = [
+  ["nothing", undefined],
+  ["an empty object", {}],
+  ["an empty list", []],
+  ["an object with a code", { code: 7 }],
+  ["an error with a blank message", new Error("  ")],
+  ["a symbol", Symbol("odd")],
+  ["a message that is no string", { message: { deep: true } }],
+  [
+    "an object that throws when read",
+    {
+      get message() {
+        throw new Error("again")
+      },
+    },
+  ],
+  ["an object without a prototype", Object.create(null)],
+]
+
 part("s04", "Tool loop", (chapter) => {
   exportsItsParts("s04", chapter)
+
+  test.each(ODD)("describes %s in words that say something", (_name, thrown) => {
+    expect(chapter.core.describeError(thrown)).toMatch(/^(?!\[object)\S/)
+  })
+
+  test.each(ODD)("survives a provider that throws %s", async (_name, thrown) => {
+    const reply = (): never => {
+      throw thrown
+    }
+    const { last } = await chapter.run({ replies: [reply] })
+    expect(last).toMatchObject({ role: "assistant", stopReason: "error" })
+    expect(last.content).toMatch(/^error: \S/)
+  })
+
+  test.each<[string, () => unknown]>([
+    ["throws", () => JSON.parse("{")],
+    ["rejects", () => Promise.reject(new Error("closed"))],
+  ])("an output that %s costs nothing: calls have their results, and the turn its end", async (_name, log) => {
+    const output = { log: log as () => void }
+    const { history } = await chapter.run({ output, tools: [tool()], replies: [ask(call("a")), say("fine")] })
+    expect(history.slice(2)).toEqual([result("a"), { role: "assistant", content: "fine", stopReason: "stop" }])
+    await settle()
+  })
 
   test("records the message with its calls, then one result per call, then the answer", async () => {
     const { history } = await chapter.run({
@@ -127,29 +170,29 @@ part("s04", "Tool loop", (chapter) => {
 
     const cycle: { self?: unknown } = {}
     cycle.self = cycle
-    test.each<[string, unknown, string]>([
-      ["undefined", undefined, "undefined"],
-      ["null", null, "null"],
-      ["a number", 7, "number"],
-      ["an object", { a: 1 }, "object"],
-      ["a cyclic object", cycle, "object"],
-      ["a BigInt", 10n, "bigint"],
-      ["a promise that rejects", "reject", "a promise"],
-      ["a promise that resolves", "resolve", "a promise"],
-    ])("B119: a tool that returns %s gives one error", async (_name, value, kind) => {
+    test.each<[string, unknown]>([
+      ["undefined", undefined],
+      ["null", null],
+      ["a number", 7],
+      ["an object", { a: 1 }],
+      ["a cyclic object", cycle],
+      ["a BigInt", 10n],
+      ["a promise that rejects", "reject"],
+      ["a promise that resolves", "resolve"],
+    ])("B119: a tool that returns %s gives one error, which names the tool", async (_name, value) => {
       const handler = () =>
         value === "reject" ? Promise.reject(new Error("x")) : value === "resolve" ? Promise.resolve("x") : value
       const { history } = await chapter.run({ tools: [tool("echo", handler)], replies: [ask(call("a")), say("done")] })
-      expect(results(history)).toEqual([result("a", `error: tool "echo" returned ${kind}, expected a string`)])
+      expect(results(history)).toEqual([result("a", expect.stringMatching(/^error: .*echo/) as never)])
       await settle()
     })
 
-    test.each<[string, unknown, string]>([
-      ["an error", new Error("no such file"), "no such file"],
-      ["an error with an empty message", new Error(""), "unknown error"],
-      ["undefined", undefined, "unknown error"],
-      ["a string", "plain", "plain"],
-      ["an object without a message", {}, "unknown error"],
+    test.each<[string, unknown, RegExp]>([
+      ["an error", new Error("no such file"), /^error: no such file$/],
+      ["an error with an empty message", new Error(""), /^error: \w/],
+      ["undefined", undefined, /^error: \w/],
+      ["a string", "plain", /^error: plain$/],
+      ["an object without a message", {}, /^error: (?!\[object)\w/],
     ])("B119: a tool that throws %s gives one error", async (_name, thrown, text) => {
       const handler = () => {
         throw thrown
@@ -158,7 +201,7 @@ part("s04", "Tool loop", (chapter) => {
         tools: [tool("echo", handler)],
         replies: [ask(call("a")), say("done")],
       })
-      expect(results(history)).toEqual([result("a", `error: ${text}`)])
+      expect(results(history)).toEqual([result("a", expect.stringMatching(text) as never)])
       expect(last.content).toBe("done")
     })
 
@@ -199,7 +242,7 @@ part("s04", "Tool loop", (chapter) => {
       expect(requests).toBe(1)
       expect(history[1]).toMatchObject({ role: "assistant", stopReason: "error", toolCalls: calls })
       expect(history[1]?.content).toMatch(/^error: \S/)
-      const content = "error: not run, because its message is incomplete"
+      const content = expect.stringMatching(/^error: \S/) as never
       expect(history.slice(2)).toEqual([result("a", content), result("b", content)])
     })
 
@@ -226,36 +269,40 @@ part("s04", "Tool loop", (chapter) => {
       expect(requests).toBe(1)
       expect(history[1]).toEqual({
         role: "assistant",
-        content: "wait\nerror: the provider announced tool calls and sent none",
+        content: expect.stringMatching(/^wait\nerror: \S/),
         stopReason: "error",
       })
     })
 
-    test("B13: a message in which an id repeats is stored without calls, says so, and runs nothing", async () => {
-      const { history, requests } = await play(ask(call("x", "echo", { text: "1" }), call("x", "echo", { text: "2" })))
+    test("B13: an id that comes a second time breaks the message off; what had arrived is kept and answered", async () => {
+      const first = call("x", "echo", { text: "1" })
+      const events = ask(call("w"), first, call("x", "echo", { text: "2" }), call("y"))
+      const { history, requests } = await play([...say("I look. ").slice(0, 2), ...events.slice(1)])
       expect(ran).toEqual([])
       expect(requests).toBe(1)
       expect(history.slice(1)).toEqual([
-        { role: "assistant", content: 'error: no call was run; the call id "x" repeats', stopReason: "error" },
+        {
+          role: "assistant",
+          content: expect.stringMatching(/^I look. \nerror: .*"x"/),
+          stopReason: "error",
+          toolCalls: [call("w"), first],
+        },
+        result("w", expect.stringMatching(/^error: .*"x"/) as never),
+        result("x", expect.stringMatching(/^error: .*"x"/) as never),
       ])
+      expect(() => chapter.core.assertPairedToolCalls(history)).not.toThrow()
     })
 
     test.each<[string, unknown]>([
       ["an id", { ...call("a"), id: undefined }],
       ["a name", { ...call("a"), name: 7 }],
-      ["an argument", { ...call("a"), input: { text: ["x"] } }],
-    ])("a call with %s that is no text makes the message an error, and nothing runs", async (_what, odd) => {
+    ])("a call with %s that is no text breaks the message off, and nothing runs", async (_what, odd) => {
       const { history, requests } = await play(ask(call("b"), odd as ToolCall))
       expect(ran).toEqual([])
       expect(requests).toBe(1)
       expect(history[1]).toMatchObject({ stopReason: "error", toolCalls: [call("b")] })
-      expect(history[1]?.content).toMatch(/^error: a tool call: the provider returned \w+, expected a string$/)
+      expect(history[1]?.content).toMatch(/^error: \S/)
       expect(results(history)).toEqual([expect.objectContaining({ toolCallId: "b" })])
-    })
-
-    test("a stream that breaks after calls whose ids repeat says both", async () => {
-      const { history } = await play(cut(ask(call("x"), call("x")), new Error("the line broke")))
-      expect(history.at(-1)?.content).toBe('error: the line broke; the call id "x" repeats')
     })
 
     test("the person can go on after it", async () => {
@@ -295,57 +342,33 @@ part("s04", "Tool loop", (chapter) => {
       expect(() => chapter.core.assertPairedToolCalls(messages)).not.toThrow()
     })
 
-    test.each<[string, Message[], string]>([
-      [
-        "B06: a last call without a result",
-        [user, asks(call("c9"))],
-        'messages[2]: expected the result of "c9", got no tool result',
-      ],
-      [
-        "a call before the person's next word",
-        [user, asks(call("a")), user],
-        'messages[2]: expected the result of "a", got no tool result',
-      ],
+    test.each<[string, Message[], RegExp]>([
+      ["B06: a last call without a result", [user, asks(call("c9"))], /messages\[2\].*"c9"/],
+      ["a call before the person's next word", [user, asks(call("a")), user], /messages\[2\].*"a"/],
       [
         "the first of two results gone",
         [user, asks(call("a"), call("b")), result("b"), says],
-        'messages[2]: expected the result of "a", got the result of "b"',
+        /messages\[2\].*"a".*"b"/,
       ],
-      [
-        "the last of two results gone",
-        [user, asks(call("a"), call("b")), result("a"), says],
-        'messages[3]: expected the result of "b", got no tool result',
-      ],
-      [
-        "B01: a result whose call is gone",
-        [user, result("c1"), says],
-        'messages[1]: expected no tool result, got the result of "c1"',
-      ],
-      ["a result as the first message", [result("c1")], 'messages[0]: expected no tool result, got the result of "c1"'],
+      ["the last of two results gone", [user, asks(call("a"), call("b")), result("a"), says], /messages\[3\].*"b"/],
+      ["B01: a result whose call is gone", [user, result("c1"), says], /messages\[1\].*"c1"/],
+      ["a result as the first message", [result("c1")], /messages\[0\].*"c1"/],
       [
         "a result of another message's call",
         [user, asks(call("a")), result("a"), asks(call("b")), result("a")],
-        'messages[4]: expected the result of "b", got the result of "a"',
+        /messages\[4\].*"b".*"a"/,
       ],
-      [
-        "a result twice",
-        [user, asks(call("a")), result("a"), result("a")],
-        'messages[3]: expected no tool result, got the result of "a"',
-      ],
+      ["a result twice", [user, asks(call("a")), result("a"), result("a")], /messages\[3\].*"a"/],
       [
         "results in completion order",
         [user, asks(call("a"), call("b")), result("b"), result("a")],
-        'messages[2]: expected the result of "a", got the result of "b"',
+        /messages\[2\].*"a".*"b"/,
       ],
-      [
-        "a result behind the person's next word",
-        [user, asks(call("a")), user, result("a")],
-        'messages[2]: expected the result of "a", got no tool result',
-      ],
+      ["a result behind the person's next word", [user, asks(call("a")), user, result("a")], /messages\[2\].*"a"/],
       [
         "an id twice in one message",
         [user, asks(call("a"), call("a")), result("a"), result("a")],
-        'messages[1]: the call id "a" repeats',
+        /messages\[1\].*"a"/,
       ],
     ])("rejects %s", (_name, messages, error) => {
       expect(() => chapter.core.assertPairedToolCalls(messages)).toThrow(error)
@@ -354,20 +377,14 @@ part("s04", "Tool loop", (chapter) => {
     test("stops a broken history before the request, as the caller's mistake", async () => {
       const state = chapter.state(user, asks(call("lost")), user)
       const provider = chapter.provider()
-      await expect(chapter.core.runOneTurn(state, "go", chapter.options({ provider }))).rejects.toThrow(
-        'expected the result of "lost", got no tool result',
-      )
+      await expect(chapter.core.runOneTurn(state, "go", chapter.options({ provider }))).rejects.toThrow("lost")
       expect(provider.requests).toEqual([])
     })
 
     test("B03: a history that broke off in the middle of its calls is named; with its results added, it goes on", async () => {
       const state = chapter.state(user, asks(call("c1"), call("c2")))
-      const reason =
-        chapter.number < 7
-          ? 'messages[2]: expected the result of "c1", got no tool result'
-          : "a turn cannot start here: tool results are still due: 2"
-      await expect(chapter.run({ state, prompt: "again" })).rejects.toThrow(reason)
-      if (chapter.number >= 7) expect(chapter.history(state).length).toBe(2)
+      await expect(chapter.run({ state, prompt: "again" })).rejects.toThrow("c1")
+      expect(chapter.history(state).length).toBe(2)
       const fixed = chapter.state(user, asks(call("c1"), call("c2")))
       for (const id of ["c1", "c2"])
         chapter.append(fixed, chapter.core.errorResult(call(id), "interrupted; it may have taken effect"))
@@ -385,8 +402,7 @@ part("s04", "Tool loop", (chapter) => {
         return "ok"
       }
       const turn = chapter.run({ state, tools: [tool("echo", handler)], replies: [ask(call("a")), say("done")] })
-      if (chapter.number < 6)
-        await expect(turn).rejects.toThrow('expected the result of "a", got the result of "stray"')
+      if (chapter.number < 6) await expect(turn).rejects.toThrow(/messages\[2\].*stray/)
       else await expect(turn).resolves.toHaveProperty("last.content", "done")
     })
   })
@@ -438,8 +454,7 @@ part("s04", "Tool loop", (chapter) => {
       "B100: %s is refused and changes nothing",
       async (maxTurns) => {
         const state = chapter.state()
-        const error = `maxTurns must be a positive integer, got ${maxTurns}`
-        await expect(chapter.run({ state, maxTurns })).rejects.toThrow(error)
+        await expect(chapter.run({ state, maxTurns })).rejects.toThrow("maxTurns")
         expect(chapter.history(state)).toEqual([])
         await expect(chapter.run({ state })).resolves.toHaveProperty("last.content", "done")
       },
@@ -527,16 +542,12 @@ part("s04", "Tool loop", (chapter) => {
       ["returns nothing", () => undefined, /^error: \S/],
       ["returns null", () => null, /^error: \S/],
       ["resolves with a string", () => Promise.resolve("text"), /^error: \S/],
-      [
-        "returns a content that is no text",
-        () => ({ role: "toolResult", toolCallId: "b", content: 7 }),
-        /^error: the executor returned number/,
-      ],
-      ["B20: answers another call", () => result("zzz"), /^error: the executor answered "zzz" instead of "b"$/],
+      ["returns a content that is no text", () => ({ role: "toolResult", toolCallId: "b", content: 7 }), /^error: \S/],
+      ["B20: answers another call", () => result("zzz"), /^error: .*zzz/],
       [
         "answers another call with a promise that rejects",
         () => ({ ...result("zzz"), content: Promise.reject(new Error("late")) }),
-        /^error: the executor returned a promise/,
+        /^error: \S/,
       ],
       ["adds fields", () => ({ ...result("b"), vendor: 1 }), /^ok: b$/],
     ])("one that %s costs one call its result and no more", async (_name, odd, content) => {
@@ -608,7 +619,7 @@ part("s04", "Tool loop", (chapter) => {
             if (message.role !== "assistant" || message.toolCalls === undefined || message.stopReason === "toolUse")
               continue
             const answers = history.slice(index + 1, index + 1 + message.toolCalls.length)
-            expect(answers.every((answer) => answer.content.startsWith("error: not run"))).toBe(true)
+            expect(answers.every((answer) => answer.content.startsWith("error: "))).toBe(true)
           }
         },
       ),

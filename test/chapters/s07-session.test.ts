@@ -63,7 +63,7 @@ part("s07", "Session", (chapter) => {
     (id) => {
       const { messages: tree } = chapter.state(user("a"), says("b"))
       const before = [tree.leafId, tree.allEntries()]
-      expect(() => tree.moveTo(id)).toThrow(`cannot move to "${id}": no entry has this id`)
+      expect(() => tree.moveTo(id)).toThrow(`"${id}"`)
       expect([tree.leafId, tree.allEntries()]).toEqual(before)
     },
   )
@@ -73,8 +73,8 @@ part("s07", "Session", (chapter) => {
     const { messages: tree } = chapter.state(user("a"), asks, result("x"), result("y"), says("b"))
     const ids = tree.allEntries().map((entry) => entry.id)
     const leaf = tree.leafId
-    expect(() => tree.moveTo(ids[1] ?? "")).toThrow("tool results are still due there: 2")
-    expect(() => tree.moveTo(ids[2] ?? "")).toThrow("tool results are still due there: 1")
+    expect(() => tree.moveTo(ids[1] ?? "")).toThrow('"x"')
+    expect(() => tree.moveTo(ids[2] ?? "")).toThrow('"y"')
     expect(tree.leafId).toBe(leaf)
     for (const id of [ids[0], ids[3], ids[4]]) {
       tree.moveTo(id ?? "")
@@ -107,10 +107,7 @@ part("s07", "Session", (chapter) => {
         return "moved"
       })
       const { history } = await chapter.run({ state, tools: [mover], replies: [ask(call("m", "move")), say("done")] })
-      expect(history.slice(-2)).toEqual([
-        result("m", "error: cannot move while a turn is running: wait until it has ended"),
-        says("done"),
-      ])
+      expect(history.slice(-2)).toEqual([result("m", expect.stringMatching(/^error: .*turn/) as never), says("done")])
     })
 
     test("nor can a hook; its call is not run", async () => {
@@ -129,14 +126,14 @@ part("s07", "Session", (chapter) => {
         replies: [ask(call("m")), say("done")],
       })
       expect(runs).toBe(0)
-      expect(history.at(-2)?.content).toMatch(/^error: cannot move while a turn is running/)
+      expect(history.at(-2)?.content).toMatch(/^error: .*turn/)
     })
   })
 
   test("one turn at a time: a second one is refused from the first moment, and the first is not disturbed", async () => {
     const state = chapter.state()
     const first = chapter.run({ state, prompt: "first", tools: [tool()], replies: [ask(call("a")), say("done")] })
-    await expect(chapter.run({ state, prompt: "second" })).rejects.toThrow("a turn is already running on this session")
+    await expect(chapter.run({ state, prompt: "second" })).rejects.toThrow("running")
     expect((await first).history).toEqual([
       user("first"),
       { role: "assistant", content: "", stopReason: "toolUse", toolCalls: [call("a")] },

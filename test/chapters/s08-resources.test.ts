@@ -56,6 +56,7 @@ part("s08", "Resources", (chapter) => {
     expect(rest).toEqual(["  x"])
     expect(heading.startsWith("# agents: a # skill: b ..nnn")).toBe(true)
     expect(heading.length).toBeLessThan(160)
+    expect(await sentPrompt(chapter, [agents("x", " \t AGENTS.md \n ")])).toBe("# agents: AGENTS.md\n  x")
   })
 
   test("B90: a huge text is cut, and says so", async () => {

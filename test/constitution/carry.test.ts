@@ -28,8 +28,8 @@ const REPLACED =
   "  const input = buildProviderInput(state, options)\n  const message = await requestMessage(options.provider, input)\n"
 
 /** An edit in the part of s05. */
-const OWN_OLD = "  if (revised === undefined) return result\n"
-const OWN_NEW = "  if (revised === undefined || revised === result) return result\n"
+const OWN_OLD = "  if (hooks.beforeToolCall === undefined) return\n"
+const OWN_NEW = "  if (!hooks.beforeToolCall) return\n"
 
 /** What the chapters from one on look like after the edit in the registry. */
 function edited(copy: Copy, ...ids: string[]): Record<string, string> {
@@ -104,7 +104,7 @@ describe("npm run carry", () => {
     },
     unlawful: () => {
       const copy = makeRepository()
-      copy.edit("s11", '? "a promise" :', '? "promise" :')
+      copy.edit("s11", 'refuse(value, source, "a string")', 'refuse(value, source, "a text")')
       return play(copy, ["s11_trust", "--write"])
     },
     colors: () => {
@@ -263,13 +263,19 @@ describe("npm run carry refuses, and writes nothing,", () => {
 
   type Damaged = { run: Run; untouched: boolean }
 
+  function brokenOf(what: string): (typeof BROKEN)[number] {
+    const kind = BROKEN.find((candidate) => candidate.what === what)
+    if (kind === undefined) throw new Error(`nothing that is broken "${what}"`)
+    return kind
+  }
+
   const damaged = doBeforeAll(
     Object.fromEntries(
       DAMAGES.map(([what, id]) => {
         const job = async (): Promise<Damaged> => {
           const copy = makeRepository()
           copy.edit("s02", OLD, NEW)
-          BROKEN.find((kind) => kind.what === what)?.damage(copy.file(id))
+          brokenOf(what).damage(copy.file(id))
           const before = copy.git("status", "--porcelain", "--untracked-files=no")
           const run = await command(copy, "carry", "s02", "--write")
           return { run, untouched: copy.git("status", "--porcelain", "--untracked-files=no") === before }
@@ -282,7 +288,7 @@ describe("npm run carry refuses, and writes nothing,", () => {
   for (const [what, id] of DAMAGES) {
     test(`when ${id} ${what}`, () => {
       const { run, untouched } = damaged[`${what} ${id}`] as Damaged
-      expect(expectRefusal(run, "carry")).toMatch(BROKEN.find((kind) => kind.what === what)?.says ?? "")
+      expect(expectRefusal(run, "carry")).toMatch(brokenOf(what).says)
       expect(untouched).toBe(true)
     })
   }

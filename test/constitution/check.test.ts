@@ -23,6 +23,11 @@ import {
 } from "../support/commands.ts"
 
 const IDS = CHAPTERS.map(({ id }) => id)
+/** Edits that several tests make: a field that all chapters have, and what a function of s02 says. */
+const FIELD = "  output: Output\n"
+const KIND = 'refuse(value, source, "a string")'
+const OTHER_KIND = 'refuse(value, source, "a text")'
+
 const ARTICLES = ["R1", "R2", "R3", "R7", "R8", "U2", "I1"]
 
 const temporary = makeTemporaryFolder()
@@ -108,7 +113,7 @@ describe("the chapters", () => {
     {
       says: "a class of s06 has lost a method",
       chapter: "s06",
-      from: "  getSpecs(): ToolSpec[] {\n    return [...this.#tools.values()].map((tool) => tool.spec)\n  }\n",
+      from: "  getSpecs(): ToolSpec[] { return [...this.#tools.values()].map((tool) => tool.spec) }\n",
       to: "",
       rule: "R2-MEMBER-GONE",
       symbol: "ToolRegistry.getSpecs",
@@ -117,11 +122,11 @@ describe("the chapters", () => {
     {
       says: "a method of s08 does something else",
       chapter: "s08",
-      from: "    return path.reverse()\n",
-      to: "    return path\n",
+      from: "{ return this.#pathTo(this.#leaf) }\n",
+      to: "{ return this.#pathTo(this.#leaf).reverse() }\n",
       rule: "R2-MEMBER-CHANGED",
       symbol: "SessionTree.currentPath",
-      at: "    return path",
+      at: "{ return this.#pathTo(this.#leaf).reverse() }",
     },
     {
       says: "a welded method of s04 returns something else",
@@ -176,28 +181,28 @@ describe("the chapters", () => {
       says: "s12 imports another chapter",
       chapter: "s12",
       from: 'import fs from "node:fs"\n',
-      to: 'import fs from "node:fs"\nimport { guard as other } from "../s01_state/code.ts"\n',
+      to: 'import fs from "node:fs"\nimport { describeError as other } from "../s01_state/code.ts"\n',
       rule: "R7-IMPORT",
       symbol: "../s01_state/code.ts",
-      at: 'import { guard as other } from "../s01_state/code.ts"',
+      at: 'import { describeError as other } from "../s01_state/code.ts"',
     },
     {
       says: "the core of s07 reads a file",
       chapter: "s07",
-      from: "  const maxTurns = checkMaxTurns(options.maxTurns)\n",
-      to: '  const maxTurns = checkMaxTurns(Number(fs.readFileSync("limit")))\n',
+      from: "  checkMaxTurns(options.maxTurns)\n",
+      to: '  checkMaxTurns(Number(fs.readFileSync("limit")))\n',
       rule: "R7-IMPORT",
-      symbol: "runEventedToolLoop",
-      at: '  const maxTurns = checkMaxTurns(Number(fs.readFileSync("limit")))',
+      symbol: "runOneTurn",
+      at: '  checkMaxTurns(Number(fs.readFileSync("limit")))',
     },
     {
       says: "a function of s05 is gone",
       chapter: "s05",
-      from: `${declarationIn("s05", "findRepeated")}\n\n`,
+      from: `${declarationIn("s05", "assertUnique")}\n\n`,
       to: "",
       rule: "R8-GONE",
-      symbol: "findRepeated",
-      at: "export function findRepeated(",
+      symbol: "assertUnique",
+      at: "export function assertUnique(",
     },
     {
       says: "two declarations of s07 have changed places",
@@ -220,20 +225,20 @@ describe("the chapters", () => {
     {
       says: "a function of s10 says something else",
       chapter: "s10",
-      from: '? "a promise" :',
-      to: '? "promise" :',
+      from: KIND,
+      to: OTHER_KIND,
       rule: "R8-REWRITTEN",
       symbol: "expectString",
-      at: '? "promise" :',
+      at: OTHER_KIND,
     },
     {
       says: "an old line of s07 ends with a semicolon",
       chapter: "s07",
-      from: "  const { id, name, input } = call\n",
-      to: "  const { id, name, input } = call;\n",
+      from: '  const texts = sealTexts({ id, name }, "a call")\n',
+      to: '  const texts = sealTexts({ id, name }, "a call");\n',
       rule: "R8-REFORMATTED",
       symbol: "sealToolCall",
-      at: "  const { id, name, input } = call;",
+      at: '  const texts = sealTexts({ id, name }, "a call");',
     },
     {
       says: "an old comment of s03 is worded anew",
@@ -265,11 +270,11 @@ describe("the chapters", () => {
     {
       says: "a weld of s09 calls its parameter otherwise",
       chapter: "s09",
-      from: "export async function runOneTurn(state: AgentState, userInput: string,",
-      to: "export async function runOneTurn(state: AgentState, prompt: string,",
+      from: "export function recordMessage(state: AgentState,",
+      to: "export function recordMessage(session: AgentState,",
       rule: "R8-SIGNATURE",
-      symbol: "runOneTurn",
-      at: "export async function runOneTurn(state: AgentState, prompt: string,",
+      symbol: "recordMessage",
+      at: "export function recordMessage(session: AgentState,",
     },
     {
       says: "s04 lacks a field that the manifest lists, and s05 has it",
@@ -392,16 +397,13 @@ function writeFile(name: string, text: string): string {
   return file
 }
 
-const FIELD = "  output: Output\n"
-const KIND = '? "a promise" :'
-
 describe("npm run check", () => {
   const good = writeFile("good", here.read("s05"))
   const damaged = writeFile("damaged", replaceOnce(here.read("s05"), FIELD, ""))
-  const twice = writeFile("twice", replaceOnce(replaceOnce(here.read("s05"), FIELD, ""), KIND, '? "promise" :'))
+  const twice = writeFile("twice", replaceOnce(replaceOnce(here.read("s05"), FIELD, ""), KIND, OTHER_KIND))
   const copy = new Copy(temporary)
   copy.edit("s05", FIELD, "")
-  copy.edit("s05", KIND, '? "promise" :')
+  copy.edit("s05", KIND, OTHER_KIND)
   copy.edit("s09", '  | "error"\n', '  | "error" // or worse, 100 % of it\n')
 
   const runs = doBeforeAll({
@@ -609,7 +611,9 @@ describe("npm run check refuses", () => {
   }
 
   function damage(what: string, file: string): void {
-    BROKEN.find((kind) => kind.what === what)?.damage(file)
+    const kind = BROKEN.find((candidate) => candidate.what === what)
+    if (kind === undefined) throw new Error(`nothing that is broken "${what}"`)
+    kind.damage(file)
   }
 
   const MISUSES: [args: string[], says: RegExp][] = [

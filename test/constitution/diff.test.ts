@@ -86,8 +86,8 @@ afterAll(() => fs.rmSync(temporary, { recursive: true, force: true }))
 describe("npm run diff", () => {
   const copy = new Copy(temporary)
   copy.edit("s05", "  output: Output\n", "")
-  copy.edit("s05", '? "a promise" :', '? "promise" :')
-  copy.edit("s05", `${declarationIn("s05", "findRepeated")}\n\n`, "")
+  copy.edit("s05", 'refuse(value, source, "a string")', 'refuse(value, source, "a text")')
+  copy.edit("s05", `${declarationIn("s05", "assertUnique")}\n\n`, "")
 
   const runs = doBeforeAll({
     text: () => here.run("diff", ["s11", "--width", "80"], PIPE),
@@ -240,11 +240,11 @@ describe("npm run diff", () => {
   })
 
   test("has a group of its own for what is not allowed", () => {
-    const names = ["TurnOptions.output", "expectString", "findRepeated"]
+    const names = ["TurnOptions.output", "expectString", "assertUnique"]
     const shown = readShown(runs.damaged.stdout).filter(({ group }) => group === "Not allowed")
     expect(runs.damaged.stderr).toBe("")
     expect(shown.map(({ symbol }) => symbol)).toEqual(names)
-    expect(shown.find(({ symbol }) => symbol === "findRepeated")?.place).toMatch(/^s04_toolloop\/code\.ts:\d+$/)
+    expect(shown.find(({ symbol }) => symbol === "assertUnique")?.place).toMatch(/^s04_toolloop\/code\.ts:\d+$/)
     const { entries } = JSON.parse(runs.damagedJson.stdout) as Comparison
     const violations = entries.filter(({ group }) => group === "violation")
     expect(violations.map(({ symbol, reason }) => [symbol, reason])).toEqual(names.map((name) => [name, undefined]))

@@ -4,7 +4,7 @@ import { checkSteps, pairChapters } from "../../scripts/constitution.ts"
 import { CHAPTERS, type ChapterId } from "../../scripts/manifest.ts"
 import { I1 } from "../../scripts/rules/i1.ts"
 import { readSurface } from "../../scripts/surface.ts"
-import { type Driver, type Message, recordOutput } from "../support/driver.ts"
+import { type Driver, type Message, recordOutput, type ToolCall } from "../support/driver.ts"
 import { anyScript, type Observation, play, type Script } from "./play.ts"
 
 /** A chapter under test: its program, and the text of it. */
@@ -63,6 +63,17 @@ function groupsOf(messages: readonly Message[]): { calls: string[]; results: str
 
 function everyList(seen: Observation): Message[][] {
   return [...seen.histories, ...seen.requests.map((request) => request.messages)]
+}
+
+/** Whether a message is the model's answer to a request. The one that says that the limit is reached is not. */
+function isAnswer(message: Message): message is Message & { role: "assistant" } {
+  return message.role === "assistant" && message.content !== "max turns reached"
+}
+
+/** The texts of a value that hold half a character, in names too. */
+function findHalves(value: unknown): string[] {
+  if (typeof value === "string") return value.isWellFormed() ? [] : [value]
+  return typeof value === "object" && value !== null ? Object.entries(value).flat().flatMap(findHalves) : []
 }
 
 const FIELDS: Record<string, string[]> = {
@@ -147,11 +158,23 @@ export const PROPERTIES: readonly Property[] = [
   },
   {
     invariant: "I3",
-    title: "no call of an incomplete message runs, and each is answered with an error",
+    title:
+      "no call of an incomplete message runs, be it by its end or by one of its calls, and each is answered with an error",
     first: "s04",
     check: overScripts((seen) => {
       const run = seen.ran.filter((key) => seen.incomplete.includes(key))
       demand(run.length === 0, () => `I3: the call ${run[0]} ran, and its message is incomplete`)
+      const answers = seen.stored.filter(isAnswer)
+      demand(answers.length === seen.due.length, () => `I3: ${answers.length} of ${seen.due.length} answers are stored`)
+      for (const [index, { toolCalls = [], stopReason }] of answers.entries()) {
+        const { kept = [], complete = false } = seen.due[index] ?? {}
+        const ids = toolCalls.map((call) => call.id.toWellFormed())
+        demand(String(ids) === String(kept), () => `I3: answer ${index} had the calls [${kept}], and keeps [${ids}]`)
+        demand(
+          complete || stopReason !== "toolUse",
+          () => `I3: answer ${index} is incomplete, and stored as one whose calls run`,
+        )
+      }
       for (const messages of seen.histories) {
         for (const [at, message] of messages.entries()) {
           if (message.role !== "assistant" || message.toolCalls === undefined || message.stopReason === "toolUse")
@@ -207,6 +230,26 @@ export const PROPERTIES: readonly Property[] = [
   },
   {
     invariant: "I5",
+    title: "what is stored can be sent: no text holds half a character, which no service takes as it is",
+    first: "s01",
+    check: overScripts((seen) => {
+      const halves = [...seen.histories, ...seen.requests].flatMap(findHalves)
+      demand(halves.length === 0, () => `I5: the text ${JSON.stringify(halves[0])} holds half a character`)
+    }),
+  },
+  {
+    invariant: "I5",
+    title: "a turn that is refused leaves no trace",
+    first: "s04",
+    check: overScripts((seen) => {
+      for (const { kind, refused, before, after } of seen.refusals) {
+        demand(refused, () => `I5: a turn that cannot begin was not refused (${kind})`)
+        demand(before === after, () => `I5: a refused turn (${kind}) made ${after} of ${before}`)
+      }
+    }),
+  },
+  {
+    invariant: "I5",
     title: "the path can be rebuilt from the entries, and it is what the model is sent",
     first: "s07",
     check: overScripts((seen) => {
@@ -215,7 +258,11 @@ export const PROPERTIES: readonly Property[] = [
         const byId = new Map(entries.map((entry) => [entry.id, entry]))
         demand(byId.size === entries.length, () => "I5: an id stands twice")
         const path: Message[] = []
-        for (let entry = entries.at(-1); entry !== undefined; entry = byId.get(entry.parentId ?? "")) {
+        for (
+          let entry = byId.get(seen.leaves[turn] ?? "");
+          entry !== undefined;
+          entry = byId.get(entry.parentId ?? "")
+        ) {
           const { id, parentId, ...message } = entry
           path.unshift(message as Message)
         }
@@ -263,7 +310,8 @@ export const PROPERTIES: readonly Property[] = [
       const property = fc.asyncProperty(
         fc.array(fc.constantFrom("read_file", "new", "other"), { maxLength: 3 }),
         fc.boolean(),
-        async (names, fails) => {
+        fc.boolean(),
+        async (names, fails, executes) => {
           const registry = chapter.registry({
             spec: { name: "read_file", description: "", input: {} },
             handler: () => "mine",
@@ -289,8 +337,14 @@ export const PROPERTIES: readonly Property[] = [
             () => "I6: an extension took over a tool",
           )
           if (!added || names.length === 0) return
+          const execute = (call: ToolCall) => ({
+            role: "toolResult" as const,
+            toolCallId: call.id,
+            content: registry.run(call),
+          })
           const blocked = await chapter.run({
             registry,
+            ...(executes && { execute }),
             hooks: { beforeToolCall: () => ({ type: "block", reason: "no" }) },
             replies: [
               [
@@ -301,12 +355,21 @@ export const PROPERTIES: readonly Property[] = [
           })
           demand(
             blocked.history[2]?.content === "error: blocked: no",
-            () => "I6: a tool of an extension got past the hooks",
+            () => `I6: a tool of an extension got past the hooks${executes ? ", executed by the caller" : ""}`,
           )
         },
       )
       await fc.assert(property, { numRuns: runs, ...(seed !== undefined && { seed }) })
     },
+  },
+  {
+    invariant: "I6",
+    title: "only what the hooks have allowed runs, whoever executes it",
+    first: "s09",
+    check: overScripts(({ ran, allowed }) => {
+      const past = ran.filter((key) => allowed?.includes(key) === false)
+      demand(past.length === 0, () => `I6: the call ${past[0]} ran, and no hook had allowed it`)
+    }),
   },
   {
     invariant: "I6",
@@ -344,6 +407,45 @@ export const PROPERTIES: readonly Property[] = [
           demand(!seen.includes(SENTINEL), () => "I6: a text of an untrusted project got in")
         },
       )
+      await fc.assert(property, { numRuns: runs, ...(seed !== undefined && { seed }) })
+    },
+  },
+  {
+    invariant: "I6",
+    title: "a package comes in whole and once, or not at all",
+    first: "s12",
+    check: async ({ chapter }, { runs, seed }) => {
+      const { core } = chapter
+      const someNames = fc.uniqueArray(fc.constantFrom("taken", "new", "other"), { maxLength: 2 })
+      const property = fc.asyncProperty(someNames, someNames, someNames, async (tools, commands, resources) => {
+        const registry = chapter.registry({
+          spec: { name: "taken", description: "", input: {} },
+          handler: () => "mine",
+        })
+        const extensions = new core.ExtensionRuntime(registry, recordOutput())
+        extensions.use((api) => api.registerCommand({ name: "taken", run: () => "mine" }))
+        const loader = new core.ResourceLoader([])
+        const show = (): string =>
+          JSON.stringify([
+            registry.getSpecs().map(({ name }) => name),
+            extensions.getCommands(),
+            loader.load("trusted"),
+          ])
+        const texts = (names: string[]) => Object.fromEntries(names.map((name) => [name, name]))
+        const loaded = { name: "p", tools: texts(tools), commands: texts(commands), resources: texts(resources) }
+        const clash = tools.includes("taken") || commands.includes("taken")
+        const skills = resources.map((name) => ({ kind: "skill", name, content: name }))
+        const whole = JSON.stringify([["taken", ...tools], ["taken", ...commands], skills])
+        const expected = clash ? show() : whole
+        for (const time of ["first", "second"]) {
+          const installed = core.installLoadedPackage(loaded, extensions, loader, "trusted")
+          demand(
+            installed === (!clash && time === "first"),
+            () => `I6: a package was ${installed ? "" : "not "}installed`,
+          )
+          demand(show() === expected, () => `I6: after a ${time} try, ${show()} is there and not ${expected}`)
+        }
+      })
       await fc.assert(property, { numRuns: runs, ...(seed !== undefined && { seed }) })
     },
   },

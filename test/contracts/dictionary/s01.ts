@@ -31,11 +31,13 @@ export type Dictionary<T extends Names<Types>> = {
 
 /** How the functions of the turn chain are called. */
 export type Functions<T extends Names<Types>> = {
+  describeError: (error: unknown) => string
   findProblem: (content: string, stopReason: T["StopReason"]) => string | undefined
-  finishMessage: (content: string, stopReason: T["StopReason"], problem?: string) => T["AssistantMessage"]
+  failMessage: (content: string, error: unknown) => T["AssistantMessage"]
+  finishMessage: (content: string, stopReason: T["StopReason"]) => T["AssistantMessage"]
   toProviderMessage: (message: T["AgentMessage"]) => T["ProviderMessage"]
   buildProviderInput: (state: T["AgentState"]) => T["ProviderInput"]
   requestMessage: (provider: T["Provider"], input: T["ProviderInput"]) => Promise<T["AssistantMessage"]>
   recordMessage: (state: T["AgentState"], message: T["AgentMessage"], options: T["TurnOptions"]) => void
-  runOneTurn: (state: T["AgentState"], userInput: string, options: T["TurnOptions"]) => Promise<T["AssistantMessage"]>
+  runOneTurn: (state: T["AgentState"], prompt: string, options: T["TurnOptions"]) => Promise<T["AssistantMessage"]>
 }

@@ -37,7 +37,9 @@ export type Dictionary<T extends Names<Types>> = Grown<
 export type Functions<T extends Names<Types>> = Grown<
   FunctionsBefore<T>,
   {
-    buildProviderInput: (state: T["AgentState"], options: T["TurnOptions"]) => T["ProviderInput"]
+    buildProviderInput: (state: T["AgentState"], options?: T["TurnOptions"]) => T["ProviderInput"]
+    refuse: (value: unknown, source: string, expected: string) => never
+    expectString: (value: unknown, source: string) => string
     sealTool: (tool: T["Tool"]) => T["Tool"]
     ToolRegistry: new () => T["ToolRegistry"]
   }

@@ -48,13 +48,13 @@ export type Dictionary<T extends Names<Types>> = Grown<
 export type Functions<T extends Names<Types>> = Grown<
   FunctionsBefore<T>,
   {
-    findProblem: (content: string, stopReason: T["StopReason"], toolCalls: T["ToolCall"][]) => string | undefined
-    finishMessage: (
-      content: string,
-      stopReason: T["StopReason"],
-      problem?: string,
-      toolCalls?: T["ToolCall"][],
-    ) => T["AssistantMessage"]
+    findProblem: (content: string, stopReason: T["StopReason"], toolCalls?: T["ToolCall"][]) => string | undefined
+    finishMessage: (content: string, stopReason: T["StopReason"], toolCalls?: T["ToolCall"][]) => T["AssistantMessage"]
+    DEFAULT_MAX_TURNS: 8
+    escapeControls: (text: string) => string
+    sealToolCall: (call: T["ToolCall"]) => T["ToolCall"]
+    toolResult: (call: { id: string }, content: string) => T["ToolResultMessage"]
+    errorResult: (call: { id: string }, error: unknown) => T["ToolResultMessage"]
     assertPairedToolCalls: (messages: readonly T["ProviderMessage"][], from?: number) => void
     runEventedToolLoop: (state: T["AgentState"], options: T["TurnOptions"]) => Promise<T["AssistantMessage"]>
   }

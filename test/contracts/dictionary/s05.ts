@@ -43,6 +43,8 @@ export type Dictionary<T extends Names<Types>> = Grown<
 export type Functions<T extends Names<Types>> = Grown<
   FunctionsBefore<T>,
   {
+    assertAllowed: (hooks: T["ToolHooks"], call: T["ToolCall"]) => void
+    reviseToolResult: (hooks: T["ToolHooks"], call: T["ToolCall"], result: string) => string
     executeToolCall: (registry: T["ToolRegistry"], hooks: T["ToolHooks"], call: T["ToolCall"]) => T["ToolResultMessage"]
   }
 >

@@ -32,7 +32,7 @@ export type Dictionary<T extends Names<Types>> = Grown<
   Before<T>,
   {
     AgentState: Grown<Before<T>["AgentState"], { model: string }>
-    TurnSnapshot: { messages: T["ProviderMessage"][]; tools: T["ToolSpec"][] }
+    TurnSnapshot: T["ProviderInput"]
   }
 >
 

@@ -36,7 +36,7 @@ export type Dictionary<T extends Names<Types>> = Grown<
   {
     AgentState: Grown<Before<T>["AgentState"], { messages: T["SessionTree"] }>
     SessionEntry: T["AgentMessage"] & { id: string; parentId: string | null }
-    SessionNode: { entry: T["SessionEntry"]; message: T["AgentMessage"]; parent: T["SessionNode"] | null; open: number }
+    SessionNode: { entry: T["SessionEntry"]; message: T["AgentMessage"]; parent: T["SessionNode"] | null }
     SessionTree: {
       readonly leafId: string | null
       append(message: T["AgentMessage"]): T["SessionEntry"]
@@ -52,6 +52,7 @@ export type Dictionary<T extends Names<Types>> = Grown<
 export type Functions<T extends Names<Types>> = Grown<
   FunctionsBefore<T>,
   {
+    sealMessage: (message: T["AgentMessage"]) => T["AgentMessage"]
     SessionTree: new () => T["SessionTree"]
   }
 >

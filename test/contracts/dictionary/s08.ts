@@ -38,7 +38,6 @@ export type Dictionary<T extends Names<Types>> = Grown<
   {
     ProviderInput: Grown<Before<T>["ProviderInput"], { systemPrompt: string }>
     TurnOptions: Grown<Before<T>["TurnOptions"], { loader?: T["ResourceLoader"] }>
-    TurnSnapshot: Grown<Before<T>["TurnSnapshot"], { systemPrompt: string }>
     ContextResource: { kind: "agents" | "skill" | "prompt"; name: string; content: string }
     ResourceLoader: { load(): T["ContextResource"][] }
   }
@@ -48,6 +47,7 @@ export type Dictionary<T extends Names<Types>> = Grown<
 export type Functions<T extends Names<Types>> = Grown<
   FunctionsBefore<T>,
   {
+    sealResource: (resource: T["ContextResource"]) => T["ContextResource"]
     ResourceLoader: new (resources: T["ContextResource"][]) => T["ResourceLoader"]
     buildSystemPrompt: (resources: T["ContextResource"][]) => string
   }

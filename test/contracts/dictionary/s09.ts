@@ -32,6 +32,7 @@ export type Types = {
   ResourceLoader: s09.ResourceLoader
   Command: s09.Command
   RuntimeEvent: s09.RuntimeEvent
+  EventHandler: s09.EventHandler
   ExtensionAPI: s09.ExtensionAPI
   Extension: s09.Extension
   ExtensionRuntime: s09.ExtensionRuntime
@@ -44,6 +45,7 @@ export type Dictionary<T extends Names<Types>> = Grown<
     TurnOptions: Grown<Before<T>["TurnOptions"], { extensions?: T["ExtensionRuntime"] }>
     Command: { name: string; run: () => string }
     RuntimeEvent: { type: "message"; content: string } | { type: "done" }
+    EventHandler: (event: T["RuntimeEvent"]) => void
     ExtensionAPI: {
       on(type: "message" | "done", handler: (event: T["RuntimeEvent"]) => void): void
       registerTool(tool: T["Tool"]): void
@@ -51,7 +53,7 @@ export type Dictionary<T extends Names<Types>> = Grown<
     }
     Extension: (api: T["ExtensionAPI"]) => void
     ExtensionRuntime: {
-      use(extension: T["Extension"]): boolean
+      use(extension: T["Extension"], owner?: string): boolean
       getCommands(): string[]
       runCommand(name: string): string
       emit(event: T["RuntimeEvent"]): void
@@ -63,6 +65,7 @@ export type Dictionary<T extends Names<Types>> = Grown<
 export type Functions<T extends Names<Types>> = Grown<
   FunctionsBefore<T>,
   {
+    sealCommand: (command: T["Command"]) => T["Command"]
     ExtensionRuntime: new (registry: T["ToolRegistry"], output: T["Output"]) => T["ExtensionRuntime"]
     publish: (event: T["RuntimeEvent"], options: T["TurnOptions"]) => void
   }

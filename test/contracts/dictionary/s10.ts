@@ -32,6 +32,7 @@ export type Types = {
   ResourceLoader: s10.ResourceLoader
   Command: s10.Command
   RuntimeEvent: s10.RuntimeEvent
+  EventHandler: s10.EventHandler
   ExtensionAPI: s10.ExtensionAPI
   Extension: s10.Extension
   ExtensionRuntime: s10.ExtensionRuntime
@@ -55,6 +56,7 @@ export type Dictionary<T extends Names<Types>> = Grown<
 export type Functions<T extends Names<Types>> = Grown<
   FunctionsBefore<T>,
   {
+    escapeControls: (text: string, show?: (code: string) => string) => string
     PrintMode: new (output: T["Output"]) => T["PrintMode"]
     JsonMode: new (output: T["Output"]) => T["JsonMode"]
   }

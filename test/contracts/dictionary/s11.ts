@@ -32,6 +32,7 @@ export type Types = {
   ResourceLoader: s11.ResourceLoader
   Command: s11.Command
   RuntimeEvent: s11.RuntimeEvent
+  EventHandler: s11.EventHandler
   ExtensionAPI: s11.ExtensionAPI
   Extension: s11.Extension
   ExtensionRuntime: s11.ExtensionRuntime

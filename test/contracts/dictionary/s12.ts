@@ -32,6 +32,7 @@ export type Types = {
   ResourceLoader: s12.ResourceLoader
   Command: s12.Command
   RuntimeEvent: s12.RuntimeEvent
+  EventHandler: s12.EventHandler
   ExtensionAPI: s12.ExtensionAPI
   Extension: s12.Extension
   ExtensionRuntime: s12.ExtensionRuntime
