@@ -4,7 +4,7 @@
  * A group is a message of the person and all that it led to. Groups are atomic, so that calls and results are never parted (I2). What is kept is
  * the longest run of whole groups at the end: to pick groups here and there would tell the model a story with gaps.
  */
-import type { AgentMessage } from "../../s12_packages/code.ts"
+import { type AgentMessage, assertPairedToolCalls } from "../../s12_packages/code.ts"
 
 /** Messages that belong together, oldest first. Only the first group of a history may start with something else than the person's words. */
 export type Interaction<Message extends AgentMessage = AgentMessage> = readonly Message[]
@@ -19,8 +19,12 @@ export type Selection<Message extends AgentMessage = AgentMessage> = {
   cost: number
 }
 
-/** Cuts a history in front of each message of the person. */
+/**
+ * Cuts a history in front of each message of the person. Throws, with the place, for a history in which a call and its result are not together:
+ * whoever cut it would part them.
+ */
 export function groupInteractions<Message extends AgentMessage>(messages: readonly Message[]): Interaction<Message>[] {
+  assertPairedToolCalls(messages)
   const groups: Message[][] = []
   for (const message of messages) {
     const open = groups.at(-1)
@@ -28,6 +32,11 @@ export function groupInteractions<Message extends AgentMessage>(messages: readon
     else open.push(message)
   }
   return groups
+}
+
+/** How a refusal begins: what came, as it was written. */
+function must(what: string, came: unknown): string {
+  return `${what} is ${typeof came === "string" ? JSON.stringify(came) : String(came)}, expected`
 }
 
 /**
@@ -39,13 +48,14 @@ export function selectGroups<Message extends AgentMessage>(
   budget: number,
   countTokens: (group: Interaction<Message>) => number,
 ): Selection<Message> {
-  if (Number.isNaN(budget)) throw new RangeError("the budget must be a number, got NaN")
+  if (typeof budget !== "number" || Number.isNaN(budget)) throw new RangeError(`${must("the budget", budget)} a number`)
   let cost = 0
   let first = groups.length
   while (first > 0) {
     const group = groups[first - 1] as Interaction<Message>
     const price = countTokens(group)
-    if (!(price >= 0)) throw new RangeError(`the cost of a group must be a number from 0 on, got ${price}`)
+    if (typeof price !== "number" || !(price >= 0))
+      throw new RangeError(`${must("the cost of a group", price)} a number from 0 on`)
     if (cost + price > budget) break
     cost += price
     first--
