@@ -7,7 +7,7 @@
  */
 import fs from "node:fs"
 import { parseArgs } from "node:util"
-import { startVitest } from "vitest/node"
+import chalk from "chalk"
 import { InputError, runCommand } from "./command.ts"
 import { CHAPTERS, findChapter } from "./manifest.ts"
 import { chapterFile, parseSource, readSource } from "./surface.ts"
@@ -42,7 +42,14 @@ function readSelection(args: string[]): Record<string, string> {
 }
 
 await runCommand(USAGE, async (args) => {
-  Object.assign(process.env, readSelection(args))
+  Object.assign(process.env, readSelection(args), {
+    TEST_TABLES: "1",
+    TEST_AGAIN: `npm run ladder -- ${args.join(" ")}`,
+    // The colors of vitest do not ask whether somebody is looking.
+    ...(chalk.level === 0 && { NO_COLOR: "1" }),
+  })
+  // Only now: it takes longer to load than a refusal takes.
+  const { startVitest } = await import("vitest/node")
   await startVitest("test", ["test/chapters/s"], { watch: false, typecheck: { enabled: false } })
   return Number(process.exitCode ?? 0)
 })

@@ -156,9 +156,10 @@ describe("pages", () => {
     expect(folders.filter((name) => !text.includes(`| \`${name}/`))).toEqual([])
   })
 
-  test("the test command of the README is the one that CI runs", () => {
+  test("the test command of the README is the one that CI runs, and the deep tier behind it", () => {
     const ci = read(".ci/run")
     for (const file of ["README.md", "README.en.md"]) expect(read(file)).toContain("npm ci && npm test")
-    expect(ci.split("\n").filter((line) => line.startsWith("npm"))).toEqual(["npm ci && npm test"])
+    const commands = ci.split("\n").filter((line) => line.startsWith("npm"))
+    expect(commands).toEqual(["npm ci && npm test && npm run test:deep"])
   })
 })
