@@ -1,17 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process"
 import fs from "node:fs"
 import os from "node:os"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { CHAPTERS } from "../../scripts/manifest.ts"
+import { CHAPTERS, findChapter } from "../../scripts/manifest.ts"
+import { finish, type Run, runScript, startScript } from "../support/commands.ts"
 import { part, ROOT } from "../support/ladder.ts"
-
-type Run = {
-  code: number | null
-  stdout: string
-  stderr: string
-}
 
 /** Starts a chapter as a reader would, in some other folder, and waits for its end. */
 function start(
@@ -19,20 +13,8 @@ function start(
   args: string[] = [],
   { file, preload }: { file?: string; preload?: string } = {},
 ): Promise<Run> {
-  const folder = CHAPTERS.find((chapter) => chapter.id === id)?.folder ?? ""
-  const imports = ["--import", import.meta.resolve("tsx"), ...(preload === undefined ? [] : ["--import", preload])]
-  const child = spawn(process.execPath, [...imports, file ?? path.join(ROOT, folder, "code.ts"), ...args], {
-    cwd: os.tmpdir(),
-    env: { ...process.env, NO_COLOR: "1" },
-  })
-  return finish(child)
-}
-
-function finish(child: ChildProcess): Promise<Run> {
-  const run: Run = { code: null, stdout: "", stderr: "" }
-  child.stdout?.setEncoding("utf8").on("data", (text: string) => (run.stdout += text))
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => (run.stderr += text))
-  return new Promise((resolve) => child.on("close", (code) => resolve({ ...run, code })))
+  const script = file ?? path.join(ROOT, findChapter(id).folder, "code.ts")
+  return runScript(script, args, preload === undefined ? {} : { preload })
 }
 
 /** What each demo must show: the one thing that the chapter before could not do. */
@@ -118,8 +100,8 @@ describe("starting a chapter", () => {
 
   test("ends quietly when the reader closes the pipe", async () => {
     const code = path.join(ROOT, "s12_packages", "code.ts")
-    const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), code], { cwd: os.tmpdir() })
-    child.stdout.once("data", () => child.stdout.destroy())
+    const child = startScript(code)
+    child.stdout?.once("data", () => child.stdout?.destroy())
     const run = await finish(child)
     expect([run.code, run.stderr]).toEqual([0, ""])
   })

@@ -1,6 +1,6 @@
 import path from "node:path"
 import { describe, expect, test } from "vitest"
-import { finish, here, startScript } from "../support/commands.ts"
+import { here, runScript } from "../support/commands.ts"
 
 describe("npm run ladder refuses, and runs no test,", () => {
   test.each<[string[], string]>([
@@ -9,7 +9,7 @@ describe("npm run ladder refuses, and runs no test,", () => {
     [["s04", "nowhere.ts"], "nowhere.ts does not exist"],
     [["--only", "s13"], 'unknown chapter "s13"'],
   ])("%j", async (args, reason) => {
-    const run = await finish(startScript(path.join(here.root, "scripts", "ladder.ts"), args, { cwd: here.root }))
+    const run = await runScript(path.join(here.root, "scripts", "ladder.ts"), args, { cwd: here.root })
     expect(run).toMatchObject({ code: 2, stdout: "" })
     expect(run.stderr).toContain(`error: ${reason}`)
     expect(run.stderr).toContain("usage: npm run ladder -- ")

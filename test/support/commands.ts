@@ -1,13 +1,14 @@
-/** The programs of the repository, started as a reader starts them: as processes of their own, here or in a copy that a test may damage. */
+/** The programs of the repository, started as a reader starts them: here or in a copy that a test may damage. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import fs from "node:fs"
 import os from "node:os"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
-import { afterAll, beforeAll, expect } from "vitest"
+import { beforeAll, expect } from "vitest"
 import { CHAPTERS, findChapter } from "../../scripts/manifest.ts"
 import { ROOT, readSurface } from "../../scripts/surface.ts"
 import type { Job } from "./command-server.ts"
+import { DEEP } from "./tier.ts"
 
 /** How a process ended, and all that it wrote. */
 export type Run = {
@@ -80,35 +81,51 @@ export function doBeforeAll<Jobs extends Readonly<Record<string, () => Promise<u
 /** Runs a command in a checkout. */
 export type RunCommand = (checkout: Checkout, command: CommandName, ...args: string[]) => Promise<Run>
 
+let server: ChildProcess | undefined
+let last: Promise<unknown> = Promise.resolve()
+
 /**
- * For the tests of a file: runs commands in processes that have loaded them already, as many as are busy at a time. See command-server.ts. A
- * process of its own is only needed where the environment or the streams matter.
+ * Runs a script in a process that has loaded what it needs already: one process for all test files of a worker, one script at a time. See
+ * command-server.ts.
  */
-export function startCommandServer(): RunCommand {
-  const servers: ChildProcess[] = []
-  const idle: ChildProcess[] = []
-  const start = (): ChildProcess => {
-    const file = fileURLToPath(new URL("command-server.ts", import.meta.url))
-    const server = startScript(file, [], { channel: true })
-    servers.push(server)
-    return server
-  }
-  afterAll(() => {
-    for (const server of servers) server.disconnect()
-  })
-  return (checkout, command, ...args) => {
-    const server = idle.pop() ?? start()
-    return new Promise((resolve, reject) => {
-      const lose = (code: number | null): void => reject(new Error(`the command server ended with ${code}`))
-      server.once("exit", lose)
-      server.once("message", (run) => {
-        server.off("exit", lose)
-        idle.push(server)
-        resolve(run as Run)
-      })
-      server.send({ script: checkout.script(command), args, cwd: checkout.root } satisfies Job)
+function serveScript(job: Job): Promise<Run> {
+  const run = last.then(() => sendJob(job))
+  last = run.catch(() => {})
+  return run
+}
+
+function sendJob(job: Job): Promise<Run> {
+  server ??= startScript(fileURLToPath(new URL("command-server.ts", import.meta.url)), [], { channel: true })
+  const child = server
+  return new Promise((resolve, reject) => {
+    const lose = (code: number | null): void => {
+      server = undefined
+      reject(new Error(`the command server ended with ${code} in ${job.script} ${job.args.join(" ")}`))
+    }
+    child.once("exit", lose)
+    child.once("message", (run) => {
+      child.off("exit", lose)
+      resolve(run as Run)
     })
-  }
+    child.send(job)
+  })
+}
+
+/** For the tests of a file: runs commands in the process that serves them, in both tiers. */
+export function startCommandServer(): RunCommand {
+  return (checkout, command, ...args) =>
+    serveScript({ script: checkout.script(command), args, cwd: checkout.root, env: {} })
+}
+
+/**
+ * Runs a script to its end. In the deep tier it is a process of its own; in the fast one it is served, except where a module is to be loaded
+ * before it.
+ */
+export function runScript(file: string, args: readonly string[] = [], options: StartOptions = {}): Promise<Run> {
+  if (DEEP || options.preload !== undefined) return finish(startScript(file, args, options))
+  const { cwd = os.tmpdir(), env = {} } = options
+  const changes = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? null]))
+  return serveScript({ script: file, args, cwd, env: changes })
 }
 
 /** Replaces a text that must stand there exactly once. */
@@ -135,9 +152,9 @@ export class Checkout {
     return startScript(this.script(command), args, { cwd: this.root, ...options })
   }
 
-  /** Runs a command to its end. */
+  /** Runs a command in the root of the checkout to its end; see `runScript`. */
   run(command: CommandName, args: readonly string[] = [], options: StartOptions = {}): Promise<Run> {
-    return finish(this.start(command, args, options))
+    return runScript(this.script(command), args, { cwd: this.root, ...options })
   }
 
   /** Runs a command whose reader closes the pipe at once. */
