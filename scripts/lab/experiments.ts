@@ -4,7 +4,7 @@
  */
 import { groupInteractions, selectGroups } from "../../app/session/compaction.ts"
 import type { ChapterId } from "../manifest.ts"
-import { type Edit, FAULTS, GUARD_OUT } from "./faults.ts"
+import { type Edit, FAULTS, type Fault, GUARD_OUT } from "./faults.ts"
 import {
   type Call,
   type Event,
@@ -103,8 +103,11 @@ function withDelays({ program, random }: Bench, registry: ReturnType<typeof crea
   }
 }
 
-const faultNamed = (name: string): readonly (readonly Edit[])[] =>
-  FAULTS.find((fault) => fault.name === name)?.edits ?? []
+function faultNamed(name: string, is: (fault: Fault) => boolean = () => true): readonly (readonly Edit[])[] {
+  const found = FAULTS.filter((fault) => fault.name === name && is(fault))
+  if (found.length !== 1) throw new Error(`expected one fault "${name}", found ${found.length}`)
+  return (found[0] as Fault).edits
+}
 const withoutGuardOut = (edits: readonly (readonly Edit[])[]): readonly (readonly Edit[])[] =>
   edits.filter((forms) => forms !== GUARD_OUT)
 
@@ -239,8 +242,8 @@ export const EXPERIMENTS: readonly Experiment[] = [
     first: "s04",
     fault: [
       [
-        FAULTS.find((fault) => fault.name === "edited-history" && fault.first === "s07")?.edits[0]?.[0] as Edit,
-        FAULTS.find((fault) => fault.name === "edited-history" && fault.last === "s06")?.edits[0]?.[0] as Edit,
+        ...faultNamed("edited-history", ({ first }) => first === "s07").flat(),
+        ...faultNamed("edited-history", ({ last }) => last === "s06").flat(),
       ],
     ],
     guard: "what is recorded is frozen, and nothing replaces it",

@@ -1,8 +1,10 @@
 import fs from "node:fs"
+import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { findChapter, INVARIANTS } from "../../scripts/manifest.ts"
 import { driversFrom, sourceOf } from "../support/ladder.ts"
 import { DEEP } from "../support/tier.ts"
+import { anyScript, type Script, scriptsOf } from "./play.ts"
 import { propertiesOf } from "./properties.ts"
 
 /** Runs per property and chapter. */
@@ -14,6 +16,13 @@ const SEED = Number(process.env.INVARIANT_SEED)
 test("the number of runs and the seed are whole numbers", () => {
   expect([RUNS, SEED]).toEqual([expect.toSatisfy(Number.isInteger), expect.toSatisfy(Number.isInteger)])
   expect(RUNS).toBeGreaterThan(0)
+})
+
+test("a failure is looked for among the same sessions that were played", async () => {
+  const tried: Script[] = []
+  const keep = fc.asyncProperty(anyScript, async (script) => void tried.push(script))
+  await fc.assert(keep, { numRuns: RUNS, seed: SEED })
+  expect(tried).toEqual(scriptsOf(SEED, RUNS))
 })
 
 // One chapter after the other: its properties share their plays.

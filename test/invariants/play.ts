@@ -210,8 +210,9 @@ function tryMove(tree: { moveTo(id: string | null): void; allEntries(): { id: st
   if (id === undefined) return
   try {
     tree.moveTo(id)
-  } catch {
+  } catch (error) {
     // Between calls and results nobody may stand; the script goes on where it was.
+    if (!/tool results are still due there/.test((error as Error).message)) throw error
   }
 }
 
