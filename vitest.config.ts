@@ -7,6 +7,8 @@ const config: ViteUserConfigFnObject = defineConfig(({ mode }) => ({
     pool: "threads",
     maxWorkers: "100%",
     isolate: false,
+    // A package that is imported as a whole is itself, and not a proxy that slows every look at the parser.
+    deps: { interopDefault: false },
     // A busy or slow machine is no failure; these only end what hangs.
     testTimeout: 600_000,
     hookTimeout: 600_000,
