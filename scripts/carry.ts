@@ -49,20 +49,39 @@ function join({ core, demo }: Split): string {
   return demo.replace("\u0000", () => core)
 }
 
+const commits = new Map<string, Map<string, string>>()
+
 /** The text of a chapter at a commit. */
 function committed(chapter: Chapter, base: string): string {
   const file = `${chapter.folder}/code.ts`
   try {
-    return execFileSync("git", ["show", `${base}:${file}`], {
-      cwd: ROOT,
-      encoding: "utf8",
-      stdio: ["ignore", "pipe", "pipe"],
-      maxBuffer: 1 << 26,
-    })
+    const texts = commits.get(base) ?? readCommit(base)
+    commits.set(base, texts)
+    const text = texts.get(file)
+    if (text === undefined) throw new Error(`git has no ${base}:${file}`)
+    return text
   } catch (error) {
     const [reason = ""] = String((error as { stderr?: string }).stderr ?? (error as Error).message).split("\n")
     throw new InputError(`cannot read ${file} at ${base}: ${reason}`)
   }
+}
+
+/** The texts of the chapters at a commit, by file, read with one process of git. A chapter that the commit does not have is left out. */
+function readCommit(base: string): Map<string, string> {
+  const files = CHAPTERS.map(({ folder }) => `${folder}/code.ts`)
+  const input = files.map((file) => `${base}:${file}\n`).join("")
+  const out = execFileSync("git", ["cat-file", "--batch"], { cwd: ROOT, input, stdio: "pipe", maxBuffer: 1 << 26 })
+  const texts = new Map<string, string>()
+  let at = 0
+  for (const file of files) {
+    const body = out.indexOf("\n", at) + 1
+    const size = / blob (\d+)$/.exec(out.toString("utf8", at, body - 1))?.[1]
+    at = body
+    if (size === undefined) continue
+    texts.set(file, out.toString("utf8", body, body + Number(size)))
+    at = body + Number(size) + 1
+  }
+  return texts
 }
 
 /** Plans from chapter to chapter: the edit that arrived in one is what the next one gets. */
@@ -75,7 +94,8 @@ function makePlans(first: Chapter, base: string, force: boolean): Plan[] {
   for (const chapter of CHAPTERS.slice(CHAPTERS.indexOf(first) + 1)) {
     const before = readSource(chapterFile(chapter))
     const now = split(chapter, before)
-    const original = split(chapter, committed(chapter, base)).core
+    const was = committed(chapter, base)
+    const original = was === before ? now.core : split(chapter, was).core
     const merge = mergeTexts(original, previous.base, previous.now)
     const carried = merge.type === "merged" && merge.text === now.core
     if (original !== now.core && !carried && !force) {
@@ -83,7 +103,7 @@ function makePlans(first: Chapter, base: string, force: boolean): Plan[] {
         `${chapter.id} has uncommitted changes of its own: commit them first, or say --force to merge into them`,
       )
     }
-    const result = carried ? merge : mergeTexts(now.core, previous.base, previous.now)
+    const result = carried || original === now.core ? merge : mergeTexts(now.core, previous.base, previous.now)
     if (result.type === "conflict") return [...plans, { type: "conflict", chapter, conflicts: result.conflicts }]
     const after = join({ ...now, core: result.text })
     plans.push(after === before ? { type: "unchanged", chapter } : { type: "changed", chapter, before, after })

@@ -15,6 +15,7 @@ import {
   type Run,
   startCommandServer,
 } from "../support/commands.ts"
+import { ends } from "../support/tier.ts"
 
 const PIPE = { env: { NO_COLOR: undefined } }
 const COLORS = { env: { NO_COLOR: undefined, FORCE_COLOR: "1" } }
@@ -278,7 +279,7 @@ describe("npm run diff refuses", () => {
   const runs = doBeforeAll({
     ...Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => command(here, "diff", ...args)])),
     ...Object.fromEntries(
-      BROKEN.map(({ what, damage }, index) => {
+      ends(BROKEN).map(({ what, damage }, index) => {
         const copy = new Copy(temporary)
         damage(copy.file(index % 2 === 0 ? "s04" : "s05"))
         return [what, () => command(copy, "diff", "s04", "s05")]
@@ -286,7 +287,7 @@ describe("npm run diff refuses", () => {
     ),
   })
 
-  for (const { what, says } of BROKEN) {
+  for (const { what, says } of ends(BROKEN)) {
     test(`a chapter that ${what}, with one clear line and exit code 2`, () => {
       expect(expectRefusal(runs[what] as Run, "diff")).toMatch(says)
     })

@@ -230,10 +230,14 @@ export class Copy extends Checkout {
     return Object.fromEntries(edited.map(([id]) => [id, this.read(id)]))
   }
 
-  /** Makes a git repository of the copy, with a first commit. */
+  /** Makes a git repository of the copy, with a first commit. It is made once for all copies beside this one. */
   init(): void {
-    this.git("init", "--quiet")
-    this.commit()
+    const [own, shared] = [path.join(this.root, ".git"), path.join(path.dirname(this.root), "first-commit.git")]
+    if (!fs.existsSync(shared)) {
+      this.git("init", "--quiet", "--template=")
+      this.commit()
+      fs.cpSync(own, shared, { recursive: true })
+    } else fs.cpSync(shared, own, { recursive: true })
   }
 
   /** Commits the chapters as they are. */
