@@ -3,7 +3,7 @@ import { type Change, compareSurfaces } from "./compare.ts"
 import type { Chapter } from "./manifest.ts"
 import { RULES } from "./rules/index.ts"
 import type { Fault, Finding, Rule } from "./rules/rule.ts"
-import { chapterFile, readSurface, type Surface } from "./surface.ts"
+import { chapterFile, readSource, readSurface, type Surface } from "./surface.ts"
 
 /** A chapter, the chapter it is compared with, and what differs. */
 export type Step = {
@@ -17,7 +17,19 @@ export type Step = {
 
 /** Reads chapters; `files` names other places for some of them, by id. Throws an `InputError` for what cannot be read. */
 export function readChapters(chapters: readonly Chapter[], files: Readonly<Record<string, string>> = {}): Surface[] {
-  return chapters.map((chapter) => readSurface(chapter, files[chapter.id] ?? chapterFile(chapter)))
+  return chapters.map((chapter) => readOnce(chapter, files[chapter.id] ?? chapterFile(chapter)))
+}
+
+/** The last surface of each file. Who checks again and again, as `--watch` and the tests do, parses only what has changed. */
+const lastRead = new Map<string, Surface>()
+
+function readOnce(chapter: Chapter, file: string): Surface {
+  const text = readSource(file)
+  const last = lastRead.get(file)
+  if (last?.text === text && last.chapter === chapter) return last
+  const surface = readSurface(chapter, file, text)
+  lastRead.set(file, surface)
+  return surface
 }
 
 /** Pairs each chapter with the one before it. `first` is what the first is compared with; without it, with nothing. */

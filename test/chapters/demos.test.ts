@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { CHAPTERS, type ChapterId, findChapter } from "../../scripts/manifest.ts"
 import { finish, type Run, runScript, startScript } from "../support/commands.ts"
 import { part, ROOT } from "../support/ladder.ts"
+import { ends } from "../support/tier.ts"
 
 /** Starts a chapter as a reader would, in some other folder, and waits for its end. */
 function start(
@@ -115,25 +116,28 @@ describe("starting a chapter", () => {
 })
 
 describe("JSON mode on the command line", () => {
-  test.each(["s10", "s11", "s12"])("B93: %s keeps standard output for events, whoever else prints", async (id) => {
-    const stray = path.join(temporary, "stray.mjs")
-    const noisy = "console.log('stray'); process.stdout.write('stray without an end');"
-    // A promise and a tool both print in the middle of the turn: `split` is called by the scripted provider and by the hooks.
-    fs.writeFileSync(
-      stray,
-      `const split = String.prototype.split
+  test.each(ends(["s10", "s11", "s12"]))(
+    "B93: %s keeps standard output for events, whoever else prints",
+    async (id) => {
+      const stray = path.join(temporary, "stray.mjs")
+      const noisy = "console.log('stray'); process.stdout.write('stray without an end');"
+      // A promise and a tool both print in the middle of the turn: `split` is called by the scripted provider and by the hooks.
+      fs.writeFileSync(
+        stray,
+        `const split = String.prototype.split
        String.prototype.split = function (...args) {
          if (process.argv.includes("--json") && args[0] instanceof RegExp && String(args[0]).includes("then")) { ${noisy} }
          return split.apply(this, args)
        }`,
-    )
-    const run = await start(id, ["--json", "read LICENSE"], { preload: pathToFileURL(stray).href })
-    expect(run.code).toBe(0)
-    expect(run.stderr).toContain("stray without an end")
-    const events = run.stdout
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line) as { type: string })
-    expect(events.map((event) => event.type)).toEqual(["message", "message", "message", "done"])
-  })
+      )
+      const run = await start(id, ["--json", "read LICENSE"], { preload: pathToFileURL(stray).href })
+      expect(run.code).toBe(0)
+      expect(run.stderr).toContain("stray without an end")
+      const events = run.stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line) as { type: string })
+      expect(events.map((event) => event.type)).toEqual(["message", "message", "message", "done"])
+    },
+  )
 })

@@ -5,8 +5,9 @@ import os from "node:os"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { beforeAll, expect } from "vitest"
+import { readChapters } from "../../scripts/constitution.ts"
 import { CHAPTERS, findChapter } from "../../scripts/manifest.ts"
-import { ROOT, readSurface } from "../../scripts/surface.ts"
+import { ROOT } from "../../scripts/surface.ts"
 import type { Job } from "./command-server.ts"
 import { DEEP } from "./tier.ts"
 
@@ -188,7 +189,8 @@ export const here: Checkout = new Checkout(ROOT)
 
 /** A declaration of a chapter, as it stands there, with its comment. */
 export function declarationIn(id: string, name: string): string {
-  const declaration = readSurface(findChapter(id)).core.find((candidate) => candidate.name === name)
+  const [surface] = readChapters([findChapter(id)])
+  const declaration = surface?.core.find((candidate) => candidate.name === name)
   if (declaration === undefined) throw new Error(`${id} has no ${name}`)
   return declaration.text
 }
