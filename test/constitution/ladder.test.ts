@@ -1,6 +1,5 @@
-import path from "node:path"
 import { describe, expect, test } from "vitest"
-import { here, runScript } from "../support/commands.ts"
+import { here } from "../support/commands.ts"
 
 describe("npm run ladder refuses, and runs no test,", () => {
   test.each<[string[], string]>([
@@ -9,7 +8,7 @@ describe("npm run ladder refuses, and runs no test,", () => {
     [["s04", "nowhere.ts"], "nowhere.ts does not exist"],
     [["--only", "s13"], 'unknown chapter "s13"'],
   ])("%j", async (args, reason) => {
-    const run = await runScript(path.join(here.root, "scripts", "ladder.ts"), args, { cwd: here.root })
+    const run = await here.run("ladder", args)
     expect(run).toMatchObject({ code: 2, stdout: "" })
     expect(run.stderr).toContain(`error: ${reason}`)
     expect(run.stderr).toContain("usage: npm run ladder -- ")

@@ -30,12 +30,14 @@ export type StartOptions = {
 }
 
 /** A command of the repository, by the name of its script. */
-export type CommandName = "check" | "diff" | "carry"
+export type CommandName = "check" | "diff" | "carry" | "ladder" | "test"
 
-/** The environment, without what a terminal, a build server or a git hook around the tests has put there. */
+/** The environment, without what a terminal, a build server, a git hook or the run of the tests has put there. */
 function plainEnvironment(): Record<string, string | undefined> {
   return Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(GIT_|GITHUB_|FORCE_COLOR$|INIT_CWD$)/.test(name)),
+    Object.entries(process.env).filter(
+      ([name]) => !/^(GIT_|GITHUB_|VITEST|TEST_|INVARIANT_|FORCE_COLOR$|INIT_CWD$)/.test(name),
+    ),
   )
 }
 
@@ -167,7 +169,7 @@ export class Checkout {
   }
 
   /** What package.json runs under the name of a command. */
-  scriptOf(command: CommandName): string | undefined {
+  scriptOf(command: CommandName | "test:deep"): string | undefined {
     const { scripts } = JSON.parse(fs.readFileSync(path.join(this.root, "package.json"), "utf8")) as {
       scripts: Record<string, string>
     }
