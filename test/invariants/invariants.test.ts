@@ -37,7 +37,7 @@ for (const chapter of driversFrom("s01")) {
             await property.check({ chapter, text }, { runs: RUNS, seed: SEED })
           } catch (error) {
             const again = `to play it again: npm test -- --seed ${SEED} test/invariants`
-            throw new Error(`${(error as Error).message}\n${again}`, { cause: error })
+            throw new Error(`${(error as Error).message}\n${again}`, { cause: (error as Error).cause })
           }
         },
       )
