@@ -632,6 +632,15 @@ describe("npm run check refuses", () => {
   }
 })
 
+test("a chapter whose text has changed is read again, and one whose text has not is what it was", () => {
+  const file = writeFile("read again", here.read("s05"))
+  const read = () => readChapters([findChapter("s05")], { s05: file })[0]
+  const first = read()
+  expect(read()).toBe(first)
+  fs.appendFileSync(file, "// One line more.\n")
+  expect(read()?.text).toBe(`${first?.text}// One line more.\n`)
+})
+
 describe("npm run check --watch", { timeout: 600_000 }, () => {
   test("checks again whenever the file changes, also after an edit that is not valid TypeScript, until it is ended", async () => {
     const text = here.read("s05")
