@@ -15,6 +15,7 @@ import {
   replaceOnce,
   startCommandServer,
 } from "../support/commands.ts"
+import { ends } from "../support/tier.ts"
 
 const IDS = CHAPTERS.map(({ id }) => id)
 
@@ -253,13 +254,13 @@ describe("npm run carry refuses, and writes nothing,", () => {
   }
 
   /** The kind of damage, and the chapter that has it. */
-  const DAMAGES: [what: string, id: string][] = [
+  const DAMAGES = ends<[what: string, id: string]>([
     ["has CRLF line ends", "s02"],
     ["has a syntax error", "s02"],
     ["is missing", "s02"],
     ["has CRLF line ends", "s07"],
     ["has a syntax error", "s12"],
-  ]
+  ])
 
   type Damaged = { run: Run; untouched: boolean }
 

@@ -38,7 +38,7 @@ export default class ShortReporter extends DefaultReporter {
     const others = failed.slice(SHOWN, SHOWN + NAMED).map((task) => nameOf(task))
     const more = failed.length - SHOWN - others.length
     if (others.length > 0)
-      console.log(["also failed:", ...others, ...(more > 0 ? [`and ${more} more`] : [])].join("\n  "))
+      console.log(`${["also failed:", ...others, ...(more > 0 ? [`and ${more} more`] : [])].join("\n  ")}\n`)
   }
 
   /** Vitest's own figures are left out. */
