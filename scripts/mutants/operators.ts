@@ -134,7 +134,7 @@ type GainMutant = { target: string; gain: string; text: string; place: Place }
 /** The same edit, with its gain in the manifest. */
 function listed({ target, gain, text, place }: GainMutant): Mutant {
   const { chapter } = place.now
-  const gains = { ...chapter.gains, [target]: [...(chapter.gains?.[target] ?? []), gain] }
+  const gains = { ...chapter.gains, [target]: [...(chapter.gains[target] ?? []), gain] }
   return { target, text, chapter: { ...chapter, gains } }
 }
 
@@ -543,10 +543,11 @@ export const DAMAGE: readonly Operator[] = [
     name: "leave a gain off the list",
     rule: "R8-UNLISTED",
     mutate: editManifest((chapter) =>
-      Object.keys(chapter.gains ?? {}).map((target) => ({
-        target,
-        chapter: { ...chapter, gains: { ...chapter.gains, [target]: [] } },
-      })),
+      Object.entries(chapter.gains).map(([target, [, ...others]]) => {
+        const { [target]: _, ...rest } = chapter.gains
+        const gains = others.length === 0 ? rest : { ...rest, [target]: others }
+        return { target, chapter: { ...chapter, gains } }
+      }),
     ),
   },
   {
@@ -557,7 +558,7 @@ export const DAMAGE: readonly Operator[] = [
         target: name,
         chapter: {
           ...chapter,
-          gains: { ...chapter.gains, [name]: [...(chapter.gains?.[name] ?? []), "ghost: string"] },
+          gains: { ...chapter.gains, [name]: [...(chapter.gains[name] ?? []), "ghost: string"] },
         },
       })),
     ),

@@ -263,13 +263,13 @@ describe("the chapters", () => {
       at: "    const { stopReason, ...sent } = message",
     },
     {
-      says: "a weld of s09 calls its parameter otherwise",
+      says: "a weld of s09 takes another parameter",
       chapter: "s09",
       from: "export async function runOneTurn(state: AgentState, userInput: string,",
-      to: "export async function runOneTurn(state: AgentState, prompt: string,",
+      to: "export async function runOneTurn(state: AgentState, userInput: unknown,",
       rule: "R8-SIGNATURE",
       symbol: "runOneTurn",
-      at: "export async function runOneTurn(state: AgentState, prompt: string,",
+      at: "export async function runOneTurn(state: AgentState, userInput: unknown,",
     },
     {
       says: "s04 lacks a field that the manifest lists, and s05 has it",
