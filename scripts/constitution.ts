@@ -1,4 +1,5 @@
 /** Holds chapters against the rules. */
+import { InputError } from "./command.ts"
 import { type Change, compareSurfaces } from "./compare.ts"
 import type { Chapter } from "./manifest.ts"
 import { RULES } from "./rules/index.ts"
@@ -15,8 +16,24 @@ export type Step = {
   course?: Surface
 }
 
+/** Throws an `InputError` unless the manifest's chapters are s01, s02 and so on, each in a folder of its number. */
+export function assertOrder(chapters: readonly Chapter[]): void {
+  for (const [index, { id, folder }] of chapters.entries()) {
+    const expected = `s${String(index + 1).padStart(2, "0")}`
+    if (id !== expected)
+      throw new InputError(
+        `chapter ${index + 1} in scripts/manifest.ts has the id "${id}", expected ${expected}: put it right`,
+      )
+    if (!folder.startsWith(`${id}_`))
+      throw new InputError(
+        `${id} in scripts/manifest.ts has the folder "${folder}", expected one that starts with ${id}_`,
+      )
+  }
+}
+
 /** Reads chapters; `files` names other places for some of them, by id. Throws an `InputError` for what cannot be read. */
 export function readChapters(chapters: readonly Chapter[], files: Readonly<Record<string, string>> = {}): Surface[] {
+  assertOrder(chapters)
   return chapters.map((chapter) => readSurface(chapter, files[chapter.id] ?? chapterFile(chapter)))
 }
 

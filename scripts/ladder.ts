@@ -10,7 +10,7 @@ import { parseArgs } from "node:util"
 import { startVitest } from "vitest/node"
 import { InputError, runCommand } from "./command.ts"
 import { CHAPTERS, findChapter } from "./manifest.ts"
-import { chapterFile, parseSource, readSource } from "./surface.ts"
+import { chapterFile, parseSource, ROOT, readSource } from "./surface.ts"
 
 const USAGE = "usage: npm run ladder -- [--upto sNN] [--only sNN] [sNN FILE]"
 
@@ -43,6 +43,7 @@ function readSelection(args: string[]): Record<string, string> {
 
 await runCommand(USAGE, async (args) => {
   Object.assign(process.env, readSelection(args))
-  await startVitest("test", ["test/chapters/s"], { watch: false, typecheck: { enabled: false } })
+  // The tests stand in this repository, wherever the command was started.
+  await startVitest("test", ["test/chapters/s"], { root: ROOT, watch: false, typecheck: { enabled: false } })
   return Number(process.exitCode ?? 0)
 })

@@ -15,10 +15,17 @@ export const LANGUAGE: ReadonlySet<string> = new Set([
   ...["ReadonlyArray", "ReadonlyMap", "ReadonlySet", "Record", "Required", "ReturnType"],
 ])
 
-/** Members of the language's own values that give away more than the value: ways to code, the machine's language, the place in the program. */
-export const WAYS_BY_MEMBER: readonly { member: RegExp; what: string }[] = [
+/**
+ * Members of the language's own values that give away more than the value: ways to code, the machine's language, the place in the program. With
+ * `unlessOwn`, a core may have a field of that name itself.
+ */
+export const WAYS_BY_MEMBER: readonly { member: RegExp; what: string; unlessOwn?: boolean }[] = [
   // A function's constructor makes functions from text.
   { member: /^constructor$/, what: "a constructor" },
   { member: /^(toLocale\w+|localeCompare)$/, what: "the language of the machine" },
-  { member: /^(stack|captureStackTrace|prepareStackTrace|stackTraceLimit)$/, what: "the stack of an error" },
+  {
+    member: /^(stack|captureStackTrace|prepareStackTrace|stackTraceLimit)$/,
+    what: "the stack of an error",
+    unlessOwn: true,
+  },
 ]

@@ -47,9 +47,8 @@ function wayOut(node: ts.Node, own: ReadonlySet<string>): string | undefined {
     ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.DeclareKeyword)
   if (isAmbient) return "something that it only declares"
   const member = memberRead(node)
-  return member === undefined || own.has(member)
-    ? undefined
-    : WAYS_BY_MEMBER.find((way) => way.member.test(member))?.what
+  if (member === undefined) return undefined
+  return WAYS_BY_MEMBER.find((way) => way.member.test(member) && !(way.unlessOwn && own.has(member)))?.what
 }
 
 /** What a free name reaches for, if it is no plain part of the language. A part of the course that is missing is for R8 to name. */
