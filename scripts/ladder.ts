@@ -10,7 +10,7 @@ import { parseArgs } from "node:util"
 import chalk from "chalk"
 import { InputError, runCommand } from "./command.ts"
 import { CHAPTERS, findChapter } from "./manifest.ts"
-import { chapterFile, parseSource, readSource } from "./surface.ts"
+import { chapterFile, parseSource, ROOT, readSource } from "./surface.ts"
 
 const USAGE = "usage: npm run ladder -- [--upto sNN] [--only sNN] [sNN FILE]"
 
@@ -50,6 +50,7 @@ await runCommand(USAGE, async (args) => {
   })
   // Only now: it takes longer to load than a refusal takes.
   const { startVitest } = await import("vitest/node")
-  await startVitest("test", ["test/chapters/s"], { watch: false, typecheck: { enabled: false } })
+  // The tests stand in this repository, wherever the command was started.
+  await startVitest("test", ["test/chapters/s"], { root: ROOT, watch: false, typecheck: { enabled: false } })
   return Number(process.exitCode ?? 0)
 })

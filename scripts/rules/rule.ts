@@ -75,11 +75,47 @@ export function declaresWeld({ chapter }: Context, name: string): boolean {
 export function faultsOf(context: Context, kind: Change["kind"], say: (change: Change) => string): Fault[] {
   return context.changes
     .filter((change) => change.kind === kind && !isU1(context, change))
-    .map((change) => ({
-      symbol: change.symbol,
-      message: say(change).replaceAll(/\s+/g, " "),
-      ...(TEXTS.includes(kind) ? firstDifference(context, change) : { old: change.old, next: change.next }),
-    }))
+    .map((change) => {
+      const isText = TEXTS.includes(kind) && change.exact !== true
+      const spots = isText ? firstDifference(context, change) : { old: change.old, next: change.next }
+      const hidden = nameInvisible(context, change, spots)
+      return { symbol: change.symbol, message: `${say(change).replaceAll(/\s+/g, " ")}${hidden}`, ...spots }
+    })
+}
+
+/** Characters that cannot be seen, or cannot be told from a blank. */
+const INVISIBLE = /[\t\v\f\u0085\p{Z}\p{Cf}]/u
+
+/** What differs where nothing seems to: the character and its column. Empty where the difference can be seen. */
+function nameInvisible(context: Context, change: Change, { old, next }: Pick<Fault, "old" | "next">): string {
+  const was = change.kind === "field-changed" ? change.from : context.old?.lines[(old?.line ?? 0) - 1]
+  const is = change.kind === "field-changed" ? change.to : context.next.lines[(next?.line ?? 0) - 1]
+  if (was === undefined || is === undefined || was === is) return ""
+  const seen = (line: string): string => line.replaceAll(new RegExp(INVISIBLE, "gu"), " ").replaceAll(/ +/g, " ").trim()
+  const drop = (line: string): string => line.replaceAll(/[\p{Cf}]/gu, "")
+  if (seen(drop(was)) !== seen(drop(is))) return ""
+  let column = 0
+  while (was[column] === is[column]) column++
+  const name = (char: string | undefined): string =>
+    char === undefined
+      ? "the end of the line"
+      : `${INVISIBLE_NAMES[char] ?? "a character"} (U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")})`
+  const [before, after] = [was.at(column), is.at(column)]
+  const text = `column ${column + 1} has ${name(after)} instead of ${name(before)}`
+  return `; only what cannot be seen differs: ${text}`
+}
+
+const INVISIBLE_NAMES: Readonly<Record<string, string>> = {
+  " ": "a space",
+  "\t": "a tab",
+  "\u00a0": "a no-break space",
+  "\u200b": "a zero-width space",
+  "\u200c": "a zero-width non-joiner",
+  "\u200d": "a zero-width joiner",
+  "\u202f": "a narrow no-break space",
+  "\u2060": "a word joiner",
+  "\u3000": "an ideographic space",
+  "\ufeff": "a byte order mark",
 }
 
 /** Changes of a text of several lines. */

@@ -91,8 +91,13 @@ describe("npm run diff", () => {
   copy.edit("s05", `${declarationIn("s05", "findRepeated")}\n\n`, "")
 
   const runs = doBeforeAll({
-    text: () => here.run("diff", ["s11", "--width", "80"], PIPE),
-    colored: () => here.run("diff", ["s11", "--width", "80"], COLORS),
+    text: () => here.run("diff", ["s11"], PIPE),
+    colored: () => here.run("diff", ["s11"], COLORS),
+    narrow: () => command(here, "diff", "s04", "--width", "20"),
+    narrowStat: () => command(here, "diff", "s01", "s12", "--stat", "--width", "20"),
+    terminalStat: () => command(here, "diff", "s01", "s12", "--stat", "--width", "80"),
+    unwrapped: () => command(here, "diff", "s04"),
+    unwrappedStat: () => command(here, "diff", "s01", "s12", "--stat"),
     json: () => here.run("diff", ["10", "11", "--json"], COLORS),
     far: () => command(here, "diff", "s03", "s07", "--json"),
     back: () => command(here, "diff", "s07_session", "s03_stream", "--json"),
@@ -240,6 +245,19 @@ describe("npm run diff", () => {
     expect(sides).toContainEqual(["load(): ContextResource[] {", "load(trust?: ProjectTrust): ContextResource[] {"])
   })
 
+  test("wraps what is longer than the terminal is wide, and loses nothing", () => {
+    const longest = (run: Run): number => Math.max(...run.stdout.split("\n").map((line) => line.length))
+    expect(longest(runs.narrow)).toBeLessThanOrEqual(20)
+    expect(longest(runs.narrowStat)).toBeLessThanOrEqual(20)
+    expect(longest(runs.terminalStat)).toBeLessThanOrEqual(80)
+    expect(longest(runs.unwrapped)).toBeGreaterThan(150)
+    const letters = (run: Run): string => run.stdout.replaceAll(/\s/g, "")
+    expect(letters(runs.terminalStat)).toBe(letters(runs.unwrappedStat))
+    const [changes] = runs.narrow.stdout.split(/^Added: /m)
+    const [whole] = runs.unwrapped.stdout.split(/^Added {9}/m)
+    expect(changes?.replaceAll(/\s/g, "")).toBe(whole?.replaceAll(/\s/g, ""))
+  })
+
   test("has a group of its own for what is not allowed", () => {
     const names = ["TurnOptions.output", "expectString", "findRepeated"]
     const shown = readShown(runs.damaged.stdout).filter(({ group }) => group === "Not allowed")
@@ -271,8 +289,9 @@ describe("npm run diff refuses", () => {
     [["s01", "s02", "s03"], /^expected one chapter or two, got 3$/],
     [["s04", "4"], /^s04 and s04 are the same chapter$/],
     [["s03", "chapter"], /^unknown chapter "chapter": expected one of s01, s02, .*, s12$/],
-    [["s04", "--width", "x"], /^--width expects a whole number from 20 on, got "x"$/],
-    [["s04", "--width", "19"], /^--width expects a whole number from 20 on, got "19"$/],
+    [["s04", "--width", "x"], /^--width expects a whole number from 20 to 1000, got "x"$/],
+    [["s04", "--width", "1e9"], /^--width expects a whole number from 20 to 1000, got "1e9"$/],
+    [["s04", "--width", "19"], /^--width expects a whole number from 20 to 1000, got "19"$/],
     [["s04", "--stat", "--json"], /^--stat, --unified, --json and --markdown exclude each other$/],
     [["s04", "--side-by-side"], /^Unknown option '--side-by-side'/],
   ]

@@ -1,5 +1,16 @@
+import fs from "node:fs"
+import os from "node:os"
 import { describe, expect, test } from "vitest"
-import { here } from "../support/commands.ts"
+import { finish, here } from "../support/commands.ts"
+
+describe("npm run ladder", () => {
+  test("finds its tests wherever it is started", { timeout: 300_000 }, async () => {
+    const cwd = fs.realpathSync.native(os.tmpdir())
+    const run = await finish(here.start("ladder", ["--only", "s01"], { cwd }))
+    expect(run.stdout + run.stderr).not.toContain("No test files found")
+    expect(run).toMatchObject({ code: 0 })
+  })
+})
 
 describe("npm run ladder refuses, and runs no test,", () => {
   test.each<[string[], string]>([
