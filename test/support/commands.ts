@@ -191,7 +191,7 @@ export const here: Checkout = new Checkout(ROOT)
 
 /** A declaration of a chapter, as it stands there, with its comment. */
 export function declarationIn(id: string, name: string): string {
-  const [surface] = readChapters([findChapter(id)])
+  const surface = readChapters(CHAPTERS).find(({ chapter }) => chapter.id === id)
   const declaration = surface?.core.find((candidate) => candidate.name === name)
   if (declaration === undefined) throw new Error(`${id} has no ${name}`)
   return declaration.text
