@@ -240,6 +240,8 @@ export class Copy extends Checkout {
     if (!fs.existsSync(shared)) {
       this.git("init", "--quiet", "--template=")
       this.commit()
+      // One file is copied faster than many.
+      this.git("repack", "-a", "-d", "--quiet")
       fs.cpSync(own, shared, { recursive: true })
     } else fs.cpSync(shared, own, { recursive: true })
   }
