@@ -76,7 +76,7 @@ async function testTypesAndStyle(): Promise<boolean> {
   const colors = chalk.level > 0
   const [types, style] = await Promise.all([
     run(binOf("@typescript/native", "tsc"), ["--pretty", String(colors)]),
-    run(binOf("@biomejs/biome", "biome"), ["check", `--colors=${colors ? "force" : "off"}`]),
+    run(binOf("@biomejs/biome", "biome"), ["check", "--error-on-warnings", `--colors=${colors ? "force" : "off"}`]),
   ])
   const stages = [
     { name: "types", ended: types, well: "tsc finds nothing", again: "npx tsc" },
