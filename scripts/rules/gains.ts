@@ -58,7 +58,7 @@ function whyUnion(member: Member, beside: readonly Member[]): string | undefined
 }
 
 /** Whether a type holds texts or numbers without saying which. */
-function isWide(node: ts.TypeNode): boolean {
+function isWide(node: ts.Node): boolean {
   if (ts.isIntersectionTypeNode(node)) return node.types.some(isWide)
   return (
     node.kind === ts.SyntaxKind.StringKeyword ||
