@@ -13,7 +13,7 @@ import path from "node:path"
 import { parseArgs } from "node:util"
 import chalk from "chalk"
 import { InputError, runCommand } from "./command.ts"
-import { checkSteps, pairChapters, readChapters, type Step } from "./constitution.ts"
+import { assertOrder, checkSteps, pairChapters, readChapters, type Step } from "./constitution.ts"
 import { CHAPTERS, type Chapter, findChapter } from "./manifest.ts"
 import { describeFinding, githubAnnotation, jsonReport, showFile, tableReport } from "./report.ts"
 import { RULES } from "./rules/index.ts"
@@ -41,6 +41,7 @@ function singleStep(chapter: Chapter, file?: string): Step[] {
 }
 
 function select(values: { upto?: string; only?: string; as?: string }, positionals: string[]): Selection {
+  assertOrder(CHAPTERS)
   const given = [values.upto, values.only, values.as].filter((value) => value !== undefined)
   if (given.length > 1) throw new InputError("--upto, --only and --as exclude each other")
   if (values.as !== undefined) {

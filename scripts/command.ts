@@ -27,3 +27,18 @@ export async function runCommand(usage: string, main: (args: string[]) => number
     process.exitCode = 2
   }
 }
+
+/** A whole number from the command line, or `fallback` where none was given. Throws an `InputError` for anything that is none, or out of bounds. */
+export function readWholeNumber(name: string, given: string | undefined, bounds: Bounds): number {
+  const { fallback, least, most = Number.MAX_SAFE_INTEGER } = bounds
+  if (given === undefined) return Math.min(Math.max(fallback, least), most)
+  const value = /^\d+$/.test(given) ? Number(given) : Number.NaN
+  if (value >= least && value <= most) return value
+  throw new InputError(`--${name} expects a whole number from ${least} to ${most}, got "${given}"`)
+}
+
+/** What a number may be. */
+export type Bounds = { fallback: number; least: number; most?: number }
+
+/** The widest that a command prints. */
+export const MAX_WIDTH = 1000

@@ -1,6 +1,8 @@
 /** What changed from one chapter to another, declaration by declaration. It says what is; whether it may be is for the rules. */
 import ts from "typescript"
-import { type Declaration, type Member, type Surface, withoutStyle } from "./surface.ts"
+import { compareFrames, declarationFrame, type Mismatch, memberFrame } from "./frames.ts"
+import { pairMembers } from "./pairs.ts"
+import { type Declaration, type Member, type Surface, structureOf, withoutStyle } from "./surface.ts"
 
 /** A place in a chapter. Lines count from 1. */
 export type Spot = {
@@ -37,9 +39,14 @@ export type Change = {
   /** The concerned text, before and after. */
   from?: string
   to?: string
-  /** Old and new form of a function or method: whether parameters were only appended, and whether it returns what it did. */
-  appended?: boolean
-  sameReturn?: boolean
+  /** Of a rewritten function or method: what of its signature old calls do not survive, if anything. */
+  breaks?: string
+  /** Of a rewritten function: the parameters that it takes besides and cannot do without. */
+  requires?: string[]
+  /** Of old lines that are not as they were: how they differ. What is not given is style alone. */
+  how?: Mismatch["how"]
+  /** Whether `old` and `next` point at the very lines that differ. */
+  exact?: boolean
 }
 
 /** All changes between two chapters, in the order of the old one; what was added comes last. */
@@ -57,10 +64,12 @@ export function compareSurfaces(old: Surface, next: Surface): Change[] {
     if (oldGap.behind !== nextGap.behind || oldGap.text === nextGap.text) return found
     return [{ kind: "reformatted", ...place, old: oldGap.spot, next: nextGap.spot }, ...found]
   })
+  const end = compareEnds(old, next)
   const names = new Set(old.core.map((declaration) => declaration.name))
   const added = next.core.filter((declaration) => !names.has(declaration.name))
   return [
     ...changes,
+    ...(end === undefined ? [] : [end]),
     ...added.map((declaration): Change => {
       return {
         kind: "added",
@@ -110,6 +119,30 @@ function readGap(surface: Surface, declaration: Declaration): { behind: string; 
   return { behind: previous?.name ?? "", text, spot: { file: surface.file, line: last + 1, end: declaration.line } }
 }
 
+/** Whether what stands behind the last old declaration, up to the demo, is still there; what is new comes behind it. */
+function compareEnds(old: Surface, next: Surface): Change | undefined {
+  const last = old.core.at(-1)
+  const index = next.core.findIndex(({ name }) => name === last?.name)
+  const twin = next.core[index]
+  if (last === undefined || twin === undefined) return undefined
+  const follower = next.core[index + 1]
+  const was = old.lines.slice(last.end, old.demoLine - 1)
+  const is = next.lines.slice(twin.end, (follower?.start ?? next.demoLine) - 1)
+  const trimmed = was.slice(0, was.findLastIndex((line) => line.trim() !== "") + 1)
+  const kept = follower === undefined ? was : trimmed
+  if (kept.every((line, place) => line === is[place]) && (follower !== undefined || was.length === is.length))
+    return undefined
+  const { name } = last
+  const spot = (surface: Surface, start: number, end: number): Spot => ({ file: surface.file, line: start, end })
+  return {
+    kind: "reformatted",
+    name,
+    symbol: name,
+    old: spot(old, last.end + 1, old.demoLine),
+    next: spot(next, twin.end + 1, follower?.line ?? next.demoLine),
+  }
+}
+
 /** The changes inside a declaration that both chapters have. */
 function compareDeclarations(old: Declaration, next: Declaration, before: Surface, after: Surface): Change[] {
   const place = {
@@ -123,50 +156,112 @@ function compareDeclarations(old: Declaration, next: Declaration, before: Surfac
   if (old.text === next.text) return [{ kind: "identical", ...place }]
   if (old.kind !== next.kind) return [{ kind: "kind", ...place }]
   const whole = { ...place, old: wholeSpot(before, old), next: wholeSpot(after, next) }
-  const style: Change = { kind: "reformatted", ...whole }
   if (old.kind === "function" || old.kind === "constant") {
-    if (withoutStyle(old.node) === withoutStyle(next.node)) return [style]
-    const appended = old.parameters.every((parameter, index) => parameter === next.parameters[index])
-    return [{ kind: "rewritten", ...whole, appended, sameReturn: returnsAlike(old, next) }]
+    const [was, is] = [old, next].map(({ nodes }) => nodes.map(structureOf).join("\n"))
+    if (was === is) return [{ kind: "reformatted", ...whole }]
+    if (old.kind === "constant") return [{ kind: "rewritten", ...whole }]
+    const breaks = brokenCalls(old, next)
+    return [
+      { kind: "rewritten", ...whole, ...(breaks !== undefined && { breaks }), requires: newlyRequired(old, next) },
+    ]
   }
   const found = old.kind === "type" ? compareUnions(old, next, before, after) : compareMembers(old, next, before, after)
   const changes = found.filter((change) => change.kind !== "reformatted")
   if (headOf(old) !== headOf(next)) return [...changes, { kind: "rewritten", ...whole }]
-  const oldSpots = changes.flatMap((change) => change.old ?? [])
-  const nextSpots = changes.flatMap((change) => (change.to === undefined ? [] : (change.next ?? [])))
-  // What is gone takes blank lines along.
-  const filled = (line: string): boolean => changes.length === 0 || line.trim() !== ""
-  const kept = survives(linesWithout(old, oldSpots).filter(filled), linesWithout(next, nextSpots).filter(filled))
-  if (!kept || changes.length < found.length) return [...changes, style]
+  const mismatch = findMismatch(old, next)
+  if (mismatch !== undefined) return [...changes, { kind: "reformatted", ...exactly(mismatch, whole, before, after) }]
+  if (changes.length < found.length) return [...changes, { kind: "reformatted", ...whole }]
   if (changes.length > 0) return changes
-  if (countMembers(next) <= countMembers(old)) return [style]
-  // Apart from what was gained, with the comments in front of it, nothing may be new.
-  const isText = (line: string): boolean => line.trim() !== ""
-  const rest = linesBesides(next, gainedMembers(old, next)).filter(isText).join("\n")
-  return [rest === old.text.split("\n").filter(isText).join("\n") ? { kind: "grown", ...place } : style]
+  return [gainedMembers(old, next).length > 0 ? { kind: "grown", ...place } : { kind: "reformatted", ...whole }]
 }
 
-/** The lines of a declaration, without those of some members and of the comments in front of them. */
-function linesBesides({ text, start }: Declaration, members: readonly Member[]): string[] {
-  const lines = text.split("\n")
-  const inside = new Set<number>()
-  for (const member of members) {
-    let first = member.start - start
-    while (/^\s*(\/\/.*)?$/.test(lines[first - 1] ?? "x")) first--
-    for (let index = first; index <= member.end - start; index++) inside.add(index)
+/** Where the old lines of a type or a class are not as they were, whatever it has gained. */
+function findMismatch(old: Declaration, next: Declaration): Mismatch | undefined {
+  const pairs = pairMembers(old, next)
+  // What stands on one line, and a record that becomes a union, can only grow into another layout.
+  const becomesUnion = old.kind === "type" && old.members.length === 1 && next.members.length > 1
+  const loose = (old.line === old.end || becomesUnion) && gainedMembers(old, next).length > 0
+  const outer = compareFrames(declarationFrame(old), declarationFrame(next), pairs, loose)
+  if (outer !== undefined) return outer
+  for (const [member, twin] of pairs) {
+    if (member.fields.length === 0 || twin.fields.length === 0) continue
+    const inner = compareFrames(memberFrame(member), memberFrame(twin), pairMembers(member, twin), loose)
+    if (inner !== undefined) return inner
   }
-  return lines.filter((_line, index) => !inside.has(index))
+  return undefined
+}
+
+/** The lines of a mismatch; blank ones are passed over. */
+function exactly<T extends { old: Spot; next: Spot }>(
+  mismatch: Mismatch,
+  whole: T,
+  before: Surface,
+  after: Surface,
+): T & Partial<Change> {
+  const at = ({ source, lines }: Surface, position: number, spot: Spot): Spot => {
+    let { line } = source.getLineAndCharacterOfPosition(position)
+    while (line + 1 < spot.end && lines[line]?.trim() === "") line++
+    return { ...spot, line: line + 1 }
+  }
+  return {
+    ...whole,
+    old: at(before, mismatch.old, whole.old),
+    next: at(after, mismatch.next, whole.next),
+    how: mismatch.how,
+    exact: true,
+  }
+}
+
+/** What a caller sees of a function: its overloads, or else the function itself. */
+function signaturesOf({ nodes }: Declaration): ts.FunctionDeclaration[] {
+  return (nodes.length > 1 ? nodes.slice(0, -1) : nodes).filter(ts.isFunctionDeclaration)
+}
+
+/** What of the signatures of a function old calls do not survive. More overloads may follow the old ones. */
+function brokenCalls(old: Declaration, next: Declaration): string | undefined {
+  const known = signaturesOf(next)
+  const broken = signaturesOf(old).map((signature, index) => {
+    const twin = known[index]
+    return twin === undefined ? "an overload is gone" : brokenCall(signature, twin)
+  })
+  return broken.find((reason) => reason !== undefined)
+}
+
+function brokenCall(old: ts.FunctionDeclaration, next: ts.FunctionDeclaration): string | undefined {
+  const listed = (list: ts.NodeArray<ts.Node> | undefined): string[] => (list ?? []).map((node) => node.getText())
+  const [was, is] = [listed(old.parameters), listed(next.parameters)]
+  const changed = was.findIndex((parameter, index) => parameter !== is[index])
+  const now = is[changed] === undefined ? "gone" : `now \`${is[changed]}\``
+  if (listed(old.typeParameters).join() !== listed(next.typeParameters).join()) return "its type parameters differ"
+  if (changed !== -1) return `the parameter \`${was[changed]}\` is ${now}`
+  const isGenerator = (node: ts.FunctionDeclaration): boolean => node.asteriskToken !== undefined
+  return isGenerator(old) === isGenerator(next) && returnsAlike(old, next) ? undefined : "it returns something else"
+}
+
+/** The parameters behind the old ones that have to be given, as written. */
+function newlyRequired(old: Declaration, next: Declaration): string[] {
+  const known = signaturesOf(next)
+  return signaturesOf(old).flatMap(({ parameters }, index) => {
+    const added = known[index]?.parameters.slice(parameters.length) ?? []
+    return added.filter(isRequired).map((parameter) => parameter.getText())
+  })
+}
+
+/** Whether a parameter has to be given. */
+export function isRequired({ questionToken, initializer, dotDotDotToken }: ts.ParameterDeclaration): boolean {
+  return !(questionToken || initializer || dotDotDotToken)
 }
 
 /** Whether a function returns all that it did; it may return more. */
-function returnsAlike(old: Declaration, next: Declaration): boolean {
-  const members = ({ node }: Declaration): string[] => {
-    const type = ts.isFunctionDeclaration(node) ? node.type : undefined
+function returnsAlike(old: ts.FunctionDeclaration, next: ts.FunctionDeclaration): boolean {
+  const members = ({ type }: ts.FunctionDeclaration): string[] => {
     const types = type !== undefined && ts.isUnionTypeNode(type) ? [...type.types] : type === undefined ? [] : [type]
     return types.map(withoutStyle)
   }
   const known = members(next)
-  return members(old).every((member) => known.includes(member)) && (old.returns === "") === (next.returns === "")
+  return (
+    members(old).every((member) => known.includes(member)) && (old.type === undefined) === (next.type === undefined)
+  )
 }
 
 /** What stands in front of the members: name, type parameters, what is extended or implemented. */
@@ -176,66 +271,54 @@ function headOf({ node }: Declaration): string {
     : ts.isInterfaceDeclaration(node) || ts.isClassDeclaration(node)
       ? node.members.pos
       : node.end
-  return node.getSourceFile().text.slice(node.getStart(), end).replaceAll(/\s+/g, " ").trimEnd()
-}
-
-function countMembers(declaration: Declaration): number {
-  return declaration.members.reduce((count, member) => count + 1 + member.fields.length, 0)
+  const text = node.getSourceFile().text.slice(node.getStart(), end)
+  return text
+    .replaceAll(/\/\*.*?\*\/|\/\/.*/gs, (comment) => (comment.startsWith("//") ? "\n" : " "))
+    .replaceAll(/[\s|]+/g, " ")
+    .trim()
 }
 
 function compareUnions(old: Declaration, next: Declaration, before: Surface, after: Surface): Change[] {
+  const pairs = pairMembers(old, next)
   return old.members.flatMap((member): Change[] => {
-    const twin = findTwin(member, old.members, next.members)
+    const twin = pairs.get(member)
     const symbol = `${old.name}.${member.name}`
     const place = { name: old.name, old: spotOf(before, member), next: spotOf(after, next), from: member.text }
     if (twin === undefined) return [{ kind: "union-member-gone", symbol, ...place }]
-    if (member.fields.length > 0)
-      return compareFields(old.name, member.fields, twin.fields, before, after, spotOf(after, twin))
-    if (withoutStyle(member.node) === withoutStyle(twin.node)) return []
+    const isRecord = ts.isTypeLiteralNode(twin.node) || ts.isIntersectionTypeNode(twin.node)
+    if (member.fields.length > 0 && !isRecord)
+      return [{ kind: "field-changed", ...place, symbol: old.name, next: spotOf(after, twin), to: twin.text }]
+    if (member.fields.length > 0) return compareFields(old.name, member, twin, before, after, spotOf(after, twin))
+    if (structureOf(member.node) === structureOf(twin.node)) return []
     return [{ kind: "field-changed", symbol, ...place, next: spotOf(after, twin), to: twin.text }]
   })
 }
 
-/** The new form of a union member: the one with its tag, or, for a record without one, the one that has its fields. */
-function findTwin(member: Member, siblings: Member[], candidates: Member[]): Member | undefined {
-  const named = candidates.find((candidate) => candidate.name === member.name)
-  if (named !== undefined || member.fields.length === 0) return named
-  if (siblings.length === 1 && candidates.length === 1) return candidates[0]
-  const has = (candidate: Member): boolean =>
-    member.fields.every((field) => candidate.fields.some((other) => other.text === field.text))
-  return candidates.find(has)
-}
-
-/** The member of the same name. Where several share it (overloads, getter and setter), the one with the same text or at the same place. */
-function findNamesake(member: Member, siblings: Member[], candidates: Member[]): Member | undefined {
-  const namesakes = candidates.filter((candidate) => candidate.name === member.name)
-  const place = siblings.filter((sibling) => sibling.name === member.name).indexOf(member)
-  return namesakes.find((candidate) => candidate.text === member.text) ?? namesakes[place]
-}
-
 function compareFields(
   name: string,
-  old: Member[],
-  next: Member[],
+  old: Member | Declaration,
+  next: Member | Declaration,
   before: Surface,
   after: Surface,
   around: Spot,
 ): Change[] {
-  return old.flatMap((field): Change[] => {
-    const twin = findNamesake(field, old, next)
+  const pairs = pairMembers(old, next)
+  return ("fields" in old ? old.fields : old.members).flatMap((field): Change[] => {
+    const twin = pairs.get(field)
     const place = { name, symbol: `${name}.${field.name}`, old: spotOf(before, field), from: field.text }
     if (twin === undefined) return [{ kind: "field-gone", ...place, next: around }]
     if (twin.text === field.text) return []
-    const kind = withoutStyle(twin.node) === withoutStyle(field.node) ? "reformatted" : "field-changed"
+    const kind = structureOf(twin.node) === structureOf(field.node) ? "reformatted" : "field-changed"
     return [{ kind, ...place, next: spotOf(after, twin), to: twin.text }]
   })
 }
 
 function compareMembers(old: Declaration, next: Declaration, before: Surface, after: Surface): Change[] {
   const around = spotOf(after, next)
-  if (old.kind === "interface") return compareFields(old.name, old.members, next.members, before, after, around)
+  if (old.kind === "interface") return compareFields(old.name, old, next, before, after, around)
+  const pairs = pairMembers(old, next)
   return old.members.flatMap((member): Change[] => {
-    const twin = findNamesake(member, old.members, next.members)
+    const twin = pairs.get(member)
     const place = {
       name: old.name,
       symbol: `${old.name}.${member.name}`,
@@ -244,15 +327,13 @@ function compareMembers(old: Declaration, next: Declaration, before: Surface, af
     }
     if (twin === undefined) return [{ kind: "class-member-gone", ...place, next: around }]
     if (twin.text === member.text) return []
-    const same = twin.signature === member.signature
     return [
       {
-        kind: withoutStyle(twin.node) === withoutStyle(member.node) ? "reformatted" : "class-member-changed",
+        kind: structureOf(twin.node) === structureOf(member.node) ? "reformatted" : "class-member-changed",
         ...place,
         next: spotOf(after, twin),
         to: twin.text,
-        appended: same,
-        sameReturn: same,
+        ...(twin.signature !== member.signature && { breaks: "its signature differs" }),
       },
     ]
   })
@@ -267,6 +348,10 @@ export type Gain = {
   /** As written, on one line; of a method, what a caller sees. */
   text: string
   spot: Spot
+  member: Member
+  /** What stands beside it: all fields of its record, or all members of its union or class. */
+  beside: readonly Member[]
+  declaration: Declaration
 }
 
 /** What the declarations that both chapters have gained from one to the other, in the order of the source. */
@@ -274,40 +359,21 @@ export function findGains(old: Surface, next: Surface): Gain[] {
   return next.core.flatMap((declaration) => {
     const before = old.core.find(({ name, kind }) => name === declaration.name && kind === declaration.kind)
     if (before === undefined || before.text === declaration.text) return []
-    return gainedMembers(before, declaration).map((member): Gain => {
+    return gainedMembers(before, declaration).map(({ member, beside }): Gain => {
+      const { name } = declaration
       const text = (member.signature || member.text).replaceAll(/\s+/g, " ")
-      return { name: declaration.name, symbol: `${declaration.name}.${member.name}`, text, spot: spotOf(next, member) }
+      return { name, symbol: `${name}.${member.name}`, text, spot: spotOf(next, member), member, beside, declaration }
     })
   })
 }
 
-function gainedMembers(old: Declaration, next: Declaration): Member[] {
-  if (next.kind !== "type")
-    return next.members.filter((member) => findNamesake(member, next.members, old.members) === undefined)
+function gainedMembers(old: Declaration, next: Declaration): Pick<Gain, "member" | "beside">[] {
+  const pairs = pairMembers(old, next)
+  const twins = new Map([...pairs].map(([member, twin]) => [twin, member]))
   return next.members.flatMap((member) => {
-    const twin = findTwin(member, next.members, old.members) ?? old.members.find((other) => isFormOf(other, member))
-    if (twin === undefined) return [member]
-    return member.fields.filter((field) => findNamesake(field, member.fields, twin.fields) === undefined)
+    const twin = twins.get(member)
+    if (twin === undefined) return [{ member, beside: next.members }]
+    const known = new Set(pairMembers(twin, member).values())
+    return member.fields.filter((field) => !known.has(field)).map((field) => ({ member: field, beside: member.fields }))
   })
-}
-
-/** Whether a record is an older form of another: all its fields are there. */
-function isFormOf(old: Member, next: Member): boolean {
-  const has = (field: Member): boolean => next.fields.some((other) => other.text === field.text)
-  return old.fields.length > 0 && old.fields.every(has)
-}
-
-/** The lines of a declaration, without those of the members that stand at these places, comments included. */
-function linesWithout(declaration: Declaration, spots: readonly Spot[]): string[] {
-  const all = declaration.members.flatMap((member) => [member, ...member.fields])
-  const named = all.filter((member) => spots.some((spot) => spot.line === member.line && spot.end === member.end))
-  const inside = (line: number): boolean => named.some((member) => line >= member.start && line <= member.end)
-  return declaration.text.split("\n").filter((_line, index) => !inside(declaration.start + index))
-}
-
-/** Whether the old lines are all there, unchanged and in order. */
-function survives(old: string[], next: string[]): boolean {
-  let found = 0
-  for (const line of next) if (line === old[found]) found++
-  return found === old.length
 }

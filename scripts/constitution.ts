@@ -1,9 +1,10 @@
 /** Holds chapters against the rules. */
+import { InputError } from "./command.ts"
 import { type Change, compareSurfaces } from "./compare.ts"
 import type { Chapter } from "./manifest.ts"
 import { RULES } from "./rules/index.ts"
 import type { Fault, Finding, Rule } from "./rules/rule.ts"
-import { chapterFile, readSurface, type Surface } from "./surface.ts"
+import { chapterFile, readSource, readSurface, type Surface } from "./surface.ts"
 
 /** A chapter, the chapter it is compared with, and what differs. */
 export type Step = {
@@ -15,9 +16,37 @@ export type Step = {
   course?: Surface
 }
 
+/** Throws an `InputError` unless the manifest's chapters are s01, s02 and so on, each in a folder of its number. */
+export function assertOrder(chapters: readonly Chapter[]): void {
+  for (const [index, { id, folder }] of chapters.entries()) {
+    const expected = `s${String(index + 1).padStart(2, "0")}`
+    if (id !== expected)
+      throw new InputError(
+        `chapter ${index + 1} in scripts/manifest.ts has the id "${id}", expected ${expected}: put it right`,
+      )
+    if (!folder.startsWith(`${id}_`))
+      throw new InputError(
+        `${id} in scripts/manifest.ts has the folder "${folder}", expected one that starts with ${id}_`,
+      )
+  }
+}
+
 /** Reads chapters; `files` names other places for some of them, by id. Throws an `InputError` for what cannot be read. */
 export function readChapters(chapters: readonly Chapter[], files: Readonly<Record<string, string>> = {}): Surface[] {
-  return chapters.map((chapter) => readSurface(chapter, files[chapter.id] ?? chapterFile(chapter)))
+  assertOrder(chapters)
+  return chapters.map((chapter) => readOnce(chapter, files[chapter.id] ?? chapterFile(chapter)))
+}
+
+/** The last surface of each file. Who checks again and again, as `--watch` and the tests do, parses only what has changed. */
+const lastRead = new Map<string, Surface>()
+
+function readOnce(chapter: Chapter, file: string): Surface {
+  const text = readSource(file)
+  const last = lastRead.get(file)
+  if (last?.text === text && last.chapter === chapter) return last
+  const surface = readSurface(chapter, file, text)
+  lastRead.set(file, surface)
+  return surface
 }
 
 /** Pairs each chapter with the one before it. `first` is what the first is compared with; without it, with nothing. */
@@ -33,12 +62,28 @@ export function checkSteps(steps: readonly Step[], rules: readonly Rule[] = RULE
   const found: Finding[][] = []
   for (const [index, step] of steps.entries()) {
     const findings = checkStep(step, rules)
-    const before = steps[index - 1]
-    // Where the chapter before has faults, its differences to this one are not this one's: compare past it.
-    const past = findings.length > 0 && before?.old !== undefined && found[index - 1]?.length !== 0
-    found.push(past ? findings.filter(isAlsoIn(checkStep(bridge(before, step), rules))) : findings)
+    const [before, faults = []] = [steps[index - 1], found[index - 1]]
+    const echoes = before === undefined ? [] : findings.filter((finding) => canEcho(finding, faults, before))
+    // Where the chapter before has a fault of its own, the way back from it is none: compare past it.
+    const past = before === undefined || echoes.length === 0 ? [] : checkStep(bridge(before, step), rules)
+    found.push(findings.filter((finding) => !echoes.includes(finding) || isAlsoIn(past)(finding)))
   }
   return found.flat()
+}
+
+/** Whether a finding may be nothing but the way back from a fault of the chapter before: only where that fault is about the same declaration. */
+function canEcho({ rule, symbol }: Finding, faults: readonly Finding[], before: Step): boolean {
+  if (before.old === undefined) return false
+  if (rule === "R8-MOVED") return faults.some((fault) => fault.rule === rule)
+  const isText = /REWRITTEN|REFORMATTED|CHANGED|SIGNATURE/.test(rule)
+  const name = symbol.split(".")[0] ?? symbol
+  return faults.some((fault) => {
+    // An entry in the manifest that is wrong has changed no text.
+    if (isText && /^(R3-|R8-(UNLISTED|UNUSED|MANIFEST)$)/.test(fault.rule)) return false
+    const { next } = fault
+    const around = before.next.core.find(({ start, end }) => next && next.line >= start && next.line <= end)
+    return fault.symbol.split(".")[0] === name || around?.name === name
+  })
 }
 
 function checkStep(step: Step, rules: readonly Rule[]): Finding[] {
@@ -73,18 +118,15 @@ function findFaults(rule: Rule, step: Step): Fault[] {
 /** The step from the chapter before the last one to this one, with the manifests of both. */
 function bridge(before: Step, { chapter, next }: Step): Step {
   const { parts, welds, upgrades, gains } = before.chapter
-  const names = [...Object.keys(gains ?? {}), ...Object.keys(chapter.gains ?? {})]
+  const names = [...new Set([...Object.keys(gains ?? {}), ...Object.keys(chapter.gains ?? {})])]
   const both = {
     ...chapter,
     parts: [...parts, ...chapter.parts],
     welds: [...welds, ...chapter.welds],
     upgrades: [...upgrades, ...chapter.upgrades],
-    ...(gains !== undefined &&
-      chapter.gains !== undefined && {
-        gains: Object.fromEntries(
-          names.map((name) => [name, [...(gains[name] ?? []), ...(chapter.gains?.[name] ?? [])]]),
-        ),
-      }),
+    gains: Object.fromEntries(
+      names.map((name) => [name, [...(gains?.[name] ?? []), ...(chapter.gains?.[name] ?? [])]]),
+    ),
   }
   return {
     chapter: both,
@@ -120,7 +162,13 @@ function withoutConsequences(findings: Finding[], { next }: Step): Finding[] {
           ? finding.rule === "R7-IMPORT"
           : (other.rule === "R3-FOREIGN" && finding.rule === "R3-UNUSED") ||
             (other.rule === "R8-GONE" && finding.rule === "U2-SECOND-MEANING")),
-    )
+    ) ||
+    // What takes the place of something old is no gain.
+    (/-GAIN$/.test(finding.rule) &&
+      once.some(({ rule, symbol }) => /GONE$|CHANGED$/.test(rule) && `${symbol}.`.startsWith(`${finding.symbol}.`))) ||
+    // What is gone may leave its comment behind, and a gain that should not be may stand anywhere.
+    (finding.rule === "R8-REFORMATTED" &&
+      once.some(({ rule, symbol }) => /GONE$|-GAIN$/.test(rule) && `${symbol}.`.startsWith(`${finding.symbol}.`)))
   return once
     .filter((finding) => !foreign(finding))
     .filter(

@@ -10,7 +10,7 @@
 import { parseArgs } from "node:util"
 import chalk from "chalk"
 import { createTwoFilesPatch, diffArrays } from "diff"
-import { InputError, runCommand } from "./command.ts"
+import { InputError, MAX_WIDTH, readWholeNumber, runCommand } from "./command.ts"
 import { type Change, compareSurfaces } from "./compare.ts"
 import { CHAPTERS, type Chapter, findChapter } from "./manifest.ts"
 import { showFile } from "./report.ts"
@@ -20,6 +20,9 @@ const USAGE = "usage: npm run diff -- sNN [sNN] [--stat | --unified | --json | -
 
 /** From this width on, changes stand side by side. */
 const WIDE = 150
+
+/** The room for the output: what goes into a file or a pipe is not wrapped. */
+type Room = { width: number; sideBySide: boolean }
 
 /** What became of a declaration. */
 type Group = "added" | "grown" | "welded" | "upgraded" | "violation"
@@ -123,10 +126,13 @@ function paint(sign: Row["sign"], text: string): string {
   return sign === "+" ? chalk.green(text) : sign === "-" ? chalk.red(text) : chalk.dim(text)
 }
 
-function showChange(from: string, to: string, width: number): string[] {
+function showChange(from: string, to: string, { width, sideBySide }: Room): string[] {
   const rows = pairLines(from, to)
-  if (width < WIDE)
-    return rows.map(({ sign, left, right }) => paint(sign, `    ${sign} ${sign === "+" ? right : left}`))
+  if (!sideBySide)
+    return rows.flatMap(({ sign, left, right }) => {
+      const pieces = wrap(sign === "+" ? right : left, width - 6)
+      return pieces.map((piece, index) => paint(sign, `    ${index === 0 ? sign : " "} ${piece}`))
+    })
   const half = Math.floor((width - 9) / 2)
   return besideEachOther(rows).flatMap(({ sign, left, right }) => {
     const old = wrap(left, half)
@@ -145,26 +151,38 @@ function showChange(from: string, to: string, width: number): string[] {
 
 /** A line in pieces of the given width; the pieces after the first are indented like the line and a little more. */
 function wrap(line: string, width: number): string[] {
-  if (line.length <= width) return [line]
-  const indent = `${/^ */.exec(line)?.[0] ?? ""}    `
-  const cut = line.lastIndexOf(" ", width) > indent.length ? line.lastIndexOf(" ", width) : width
-  return [line.slice(0, cut), ...wrap(indent + line.slice(cut).trimStart(), width)]
+  const indent = " ".repeat(Math.min(line.search(/\S|$/) + 4, Math.floor(width / 2)))
+  const pieces: string[] = []
+  let rest = line
+  while (rest.length > width) {
+    const blank = rest.lastIndexOf(" ", width)
+    const cut = blank > indent.length ? blank : width
+    pieces.push(rest.slice(0, cut))
+    rest = indent + rest.slice(cut).trimStart()
+  }
+  return [...pieces, rest]
 }
 
-function showEntry(entry: Entry, width: number): string {
-  const place = entry.next ?? entry.old
-  const head = `  ${chalk.bold(entry.symbol)}${place === undefined ? "" : chalk.dim(`  ${place.file}:${place.line}`)}`
-  const reason = entry.reason === undefined ? [] : [`    ${chalk.cyan(entry.reason)}`]
+function showEntry(entry: Entry, room: Room): string {
+  const { width } = room
+  const spot = entry.next ?? entry.old
+  const place = spot === undefined ? "" : `${spot.file}:${spot.line}`
+  const fits = entry.symbol.length + place.length + 4 <= width
+  const head = fits
+    ? [`  ${chalk.bold(entry.symbol)}${place === "" ? "" : chalk.dim(`  ${place}`)}`]
+    : [
+        ...wrap(`  ${entry.symbol}`, width).map((line) => chalk.bold(line)),
+        ...wrap(`    ${place}`, width).map((line) => chalk.dim(line)),
+      ]
+  const reason = entry.reason === undefined ? [] : wrap(`    ${entry.reason}`, width).map((line) => chalk.cyan(line))
   if (entry.group === "added") {
     const [comment = ""] = (entry.to ?? "")
       .split("\n")
       .filter((line) => line.startsWith("/** ") || line.startsWith(" * "))
-    return [
-      head,
-      ...(comment === "" ? [] : [chalk.green(`    ${comment.replace(/^(\/\*\*| \*) | \*\/$/g, "")}`)]),
-    ].join("\n")
+    const text = `    ${comment.replace(/^(\/\*\*| \*) | \*\/$/g, "")}`
+    return [...head, ...(comment === "" ? [] : wrap(text, width).map((line) => chalk.green(line)))].join("\n")
   }
-  return [head, ...reason, ...showChange(entry.from ?? "", entry.to ?? "", width)].join("\n")
+  return [...head, ...reason, ...showChange(entry.from ?? "", entry.to ?? "", room)].join("\n")
 }
 
 function countLines(entries: readonly Entry[]): { plus: number; minus: number } {
@@ -188,18 +206,29 @@ function groupsOf(entries: readonly Entry[]): [Group, Entry[]][] {
     .filter(([, found]) => found.length > 0)
 }
 
-function showText(old: Surface, next: Surface, entries: readonly Entry[], width: number): string {
+function showText(old: Surface, next: Surface, entries: readonly Entry[], room: Room): string {
   const groups = groupsOf(entries).map(([group, found]) => {
     const heading = group === "violation" ? chalk.red.bold(TITLES[group]) : chalk.bold.underline(TITLES[group])
-    return [heading, ...found.map((entry) => showEntry(entry, width))].join("\n")
+    return [heading, ...found.map((entry) => showEntry(entry, room))].join("\n")
   })
-  return [chalk.bold(title(old, next)), ...groups, showStat(entries)].join("\n\n")
+  const heading = wrap(title(old, next), room.width).map((line) => chalk.bold(line))
+  return [heading.join("\n"), ...groups, showStat(entries, room)].join("\n\n")
 }
 
-function showStat(entries: readonly Entry[]): string {
-  const rows = groupsOf(entries).map(([group, found]) => {
+function showStat(entries: readonly Entry[], { width }: Room): string {
+  const rows = groupsOf(entries).flatMap(([group, found]) => {
     const { plus, minus } = countLines(found)
-    return `${TITLES[group].padEnd(14)}${String(found.length).padStart(3)}  ${chalk.green(`+${plus}`.padStart(5))} ${chalk.red(`-${minus}`.padStart(4))}  ${found.map((entry) => entry.symbol).join(", ")}`
+    const count = `${TITLES[group].padEnd(14)}${String(found.length).padStart(3)}  `
+    const [more, less] = [`+${plus}`.padStart(5), `-${minus}`.padStart(4)]
+    const names = found.map((entry) => entry.symbol).join(", ")
+    const margin = count.length + more.length + less.length + 3
+    if (width < 2 * margin)
+      return [...wrap(`${TITLES[group]}: ${found.length}, +${plus} -${minus}`, width), ...wrap(`    ${names}`, width)]
+    const [first = "", ...others] = wrap(names, width - margin)
+    return [
+      `${count}${chalk.green(more)} ${chalk.red(less)}  ${first}`,
+      ...others.map((line) => `${" ".repeat(margin)}${line.trimStart()}`),
+    ]
   })
   return rows.join("\n")
 }
@@ -228,12 +257,11 @@ function readPair(positionals: string[]): [Chapter, Chapter] {
   return pair.sort((a, b) => CHAPTERS.indexOf(a) - CHAPTERS.indexOf(b)) as [Chapter, Chapter]
 }
 
-function readWidth(given: string | undefined): number {
-  if (given === undefined) return process.stdout.columns ?? 80
-  const width = Number(given)
-  if (!Number.isInteger(width) || width < 20)
-    throw new InputError(`--width expects a whole number from 20 on, got "${given}"`)
-  return width
+function readRoom(given: string | undefined): Room {
+  const { columns } = process.stdout
+  if (given === undefined && columns === undefined) return { width: Number.POSITIVE_INFINITY, sideBySide: false }
+  const width = readWholeNumber("width", given, { fallback: columns, least: 20, most: MAX_WIDTH })
+  return { width, sideBySide: width >= WIDE }
 }
 
 await runCommand(USAGE, (args) => {
@@ -250,7 +278,7 @@ await runCommand(USAGE, (args) => {
   })
   const forms = [values.stat, values.unified, values.json, values.markdown].filter(Boolean)
   if (forms.length > 1) throw new InputError("--stat, --unified, --json and --markdown exclude each other")
-  const width = readWidth(values.width)
+  const room = readRoom(values.width)
   const [from, to] = readPair(positionals)
   const old = readSurface(from)
   const next = readSurface(to)
@@ -261,7 +289,7 @@ await runCommand(USAGE, (args) => {
   if (values.unified) console.log(patch(old, next))
   else if (values.json) console.log(JSON.stringify({ from: from.id, to: to.id, entries }, null, 2))
   else if (values.markdown) console.log(showMarkdown(old, next, entries))
-  else if (values.stat) console.log(showStat(entries))
-  else console.log(showText(old, next, entries, width))
+  else if (values.stat) console.log(showStat(entries, room))
+  else console.log(showText(old, next, entries, room))
   return 0
 })

@@ -229,8 +229,8 @@ function wordsOf(command: string): string[] {
   return [...command.matchAll(/"([^"]*)"|(\S+)/g)].map((match) => match[1] ?? match[2] ?? "")
 }
 
-/** What a command of a document prints. It must be one that this repository offers, and is run without a shell. */
-export async function runDocumented(command: string, root: string = ROOT): Promise<string> {
+/** What node is started with for a command of a document. It must be one that this repository offers. */
+export function argumentsOf(command: string, root: string = ROOT): string[] {
   const words = wordsOf(command)
   const { scripts } = JSON.parse(fs.readFileSync(path.join(root, "package.json"), "utf8")) as {
     scripts: Record<string, string>
@@ -244,6 +244,15 @@ export async function runDocumented(command: string, root: string = ROOT): Promi
   const found = args()
   if (found === undefined)
     throw new InputError(`cannot run "${command}": expected npx tsx FILE, or npm run with a script of this repository`)
+  return found
+}
+
+/** Gives what a command of a document prints. */
+export type RunDocumented = (command: string) => Promise<string>
+
+/** What a command of a document prints, when it is run without a shell. */
+export async function runDocumented(command: string, root: string = ROOT): Promise<string> {
+  const found = argumentsOf(command, root)
   return new Promise((resolve, reject) => {
     const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined, COLUMNS: undefined }
     const options = { cwd: root, env, encoding: "utf8", timeout: 300_000 } as const
@@ -258,7 +267,8 @@ export async function runDocumented(command: string, root: string = ROOT): Promi
 
 const outputs = new Map<string, Promise<string>>()
 
-function outputOf(command: string): Promise<string> {
+/** Runs each command once, however many documents show its output. */
+function runOnce(command: string): Promise<string> {
   const known = outputs.get(command) ?? runDocumented(command)
   outputs.set(command, known)
   return known
@@ -275,7 +285,12 @@ function replaceBlock(text: string, mark: string, language: string, body: string
 }
 
 /** A document with all its parts made anew. Throws an `InputError` for a part that nobody can make. */
-export async function renderDocument(text: string, document: Document, surfaces: readonly Surface[]): Promise<string> {
+export async function renderDocument(
+  text: string,
+  document: Document,
+  surfaces: readonly Surface[],
+  run: RunDocumented = runOnce,
+): Promise<string> {
   const { file } = document
   const marks = [...text.matchAll(/<!-- (?:begin|code|output): .+? -->/g)].map(([mark]) => mark)
   const twice = marks.find((mark, index) => marks.indexOf(mark) < index)
@@ -299,7 +314,7 @@ export async function renderDocument(text: string, document: Document, surfaces:
     out = replaceBlock(out, mark, "ts", body, file)
   }
   for (const [mark, command = ""] of text.matchAll(/<!-- output: (.+?) -->/g)) {
-    out = replaceBlock(out, mark, "text", await outputOf(command), file)
+    out = replaceBlock(out, mark, "text", await run(command), file)
   }
   return out
 }
@@ -308,6 +323,7 @@ export async function renderDocument(text: string, document: Document, surfaces:
 export async function findStale(
   words: readonly string[] = [],
   root: string = ROOT,
+  run: RunDocumented = runOnce,
 ): Promise<{ file: string; text: string }[]> {
   const stranger = words.find((word) => !DOCUMENTS.some(({ file }) => file.includes(word)))
   if (stranger !== undefined)
@@ -325,7 +341,7 @@ export async function findStale(
     const lost = requiredParts(document).find((name) => !before.includes(`<!-- begin: ${name} -->`))
     if (lost !== undefined)
       throw new InputError(`${document.file} lacks the part "${lost}": expected <!-- begin: ${lost} --> and its end`)
-    const text = await renderDocument(before, document, surfaces)
+    const text = await renderDocument(before, document, surfaces, run)
     if (text !== before) stale.push({ file: document.file, text })
   }
   return stale

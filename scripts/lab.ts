@@ -12,7 +12,7 @@ import fs from "node:fs"
 import path from "node:path"
 import { parseArgs } from "node:util"
 import chalk from "chalk"
-import { InputError, runCommand } from "./command.ts"
+import { InputError, MAX_WIDTH, readWholeNumber, runCommand } from "./command.ts"
 import { type Bench, EXPERIMENTS, type Experiment } from "./lab/experiments.ts"
 import { loadProgram, plant } from "./lab/plant.ts"
 import { type Core, distance, firstDeviation, type Line, randomFrom, type Transcript } from "./lab/session.ts"
@@ -43,10 +43,14 @@ export type LabReport = {
   guarded: Run
 }
 
+/** Texts of chapters that are known to be valid. */
+const valid = new Set<string>()
+
 async function programFor(chapter: Chapter, experiment: Experiment, variant: Bench["variant"]): Promise<Core> {
   const file = chapterFile(chapter)
   const text = readSource(file)
-  parseSource(file, text)
+  if (!valid.has(text)) parseSource(file, text)
+  valid.add(text)
   const edits =
     variant === "fault"
       ? experiment.fault
@@ -187,11 +191,8 @@ function save(folder: string, report: LabReport): string[] {
   ]
 }
 
-function readNumber(name: string, given: string | undefined, fallback: number, least: number): number {
-  const value = given === undefined ? fallback : Number(given)
-  if (Number.isInteger(value) && value >= least) return value
-  throw new InputError(`--${name} expects a whole number from ${least} on, got "${given}"`)
-}
+/** So many transcripts are kept in memory; each run takes a few milliseconds. */
+const MAX_RUNS = 10_000
 
 if (process.argv[1] !== undefined && /^lab(\.ts)?$/.test(path.basename(process.argv[1]))) {
   await runCommand(USAGE, async (args) => {
@@ -219,9 +220,14 @@ if (process.argv[1] !== undefined && /^lab(\.ts)?$/.test(path.basename(process.a
         `unknown experiment "${name}": expected one of ${EXPERIMENTS.map(({ id }) => id).join(", ")}`,
       )
     const chapter = values.chapter === undefined ? (CHAPTERS.at(-1) as Chapter) : findChapter(values.chapter)
-    const runs = readNumber("runs", values.runs, 5, 1)
-    const seed = readNumber("seed", values.seed, 1, 0)
-    const width = readNumber("width", values.width, process.stdout.columns ?? 120, 40)
+    const runs = readWholeNumber("runs", values.runs, { fallback: 5, least: 1, most: MAX_RUNS })
+    const seed = readWholeNumber("seed", values.seed, {
+      fallback: 1,
+      least: 0,
+      most: Number.MAX_SAFE_INTEGER - MAX_RUNS,
+    })
+    const columns = process.stdout.columns ?? 120
+    const width = readWholeNumber("width", values.width, { fallback: columns, least: 40, most: MAX_WIDTH })
     if (values.save !== undefined) prepareFolder(values.save)
     const slow = runs > 100 && process.stderr.isTTY
     const report = await runExperiment(experiment, chapter, seed, runs, (done) => {

@@ -7,10 +7,10 @@
  */
 import fs from "node:fs"
 import { parseArgs } from "node:util"
-import { startVitest } from "vitest/node"
+import chalk from "chalk"
 import { InputError, runCommand } from "./command.ts"
 import { CHAPTERS, findChapter } from "./manifest.ts"
-import { chapterFile, parseSource, readSource } from "./surface.ts"
+import { chapterFile, parseSource, ROOT, readSource } from "./surface.ts"
 
 const USAGE = "usage: npm run ladder -- [--upto sNN] [--only sNN] [sNN FILE]"
 
@@ -42,7 +42,15 @@ function readSelection(args: string[]): Record<string, string> {
 }
 
 await runCommand(USAGE, async (args) => {
-  Object.assign(process.env, readSelection(args))
-  await startVitest("test", ["test/chapters/s"], { watch: false, typecheck: { enabled: false } })
+  Object.assign(process.env, readSelection(args), {
+    TEST_TABLES: "1",
+    TEST_AGAIN: `npm run ladder -- ${args.join(" ")}`,
+    // The colors of vitest do not ask whether somebody is looking.
+    ...(chalk.level === 0 && { NO_COLOR: "1" }),
+  })
+  // Only now: it takes longer to load than a refusal takes.
+  const { startVitest } = await import("vitest/node")
+  // The tests stand in this repository, wherever the command was started.
+  await startVitest("test", ["test/chapters/s"], { root: ROOT, watch: false, typecheck: { enabled: false } })
   return Number(process.exitCode ?? 0)
 })

@@ -15,6 +15,8 @@ export type Weld = {
   reason: string
   /** The same in Chinese; so for every name that ends in Zh. */
   reasonZh: string
+  /** Parameters behind the old ones that it cannot do without, as written: old calls have to be changed for them. */
+  requires?: readonly string[]
 }
 
 /** A breaking change that U1 allows. */
@@ -44,9 +46,9 @@ export type Chapter = {
   upgrades: readonly Upgrade[]
   /**
    * What types and classes of earlier chapters gain, by their names: each field, union member or method as written, on one line, methods without
-   * their bodies. Where it is absent, as in examples that are not about it, gains are not looked at.
+   * their bodies.
    */
-  gains?: Readonly<Record<string, readonly string[]>>
+  gains: Readonly<Record<string, readonly string[]>>
 }
 
 /** The twelve chapters, in order. */
@@ -94,6 +96,7 @@ export const CHAPTERS: readonly Chapter[] = [
         name: "buildProviderInput",
         reason: "A request now tells the model which tools there are.",
         reasonZh: "请求里开始告诉模型有哪些工具。",
+        requires: ["options: TurnOptions"],
       },
       {
         name: "runOneTurn",
@@ -169,6 +172,7 @@ export const CHAPTERS: readonly Chapter[] = [
         name: "findProblem",
         reason: "A message with tool calls has more ways to be incomplete.",
         reasonZh: "带工具调用的消息，不完整的方式更多了。",
+        requires: ["toolCalls: ToolCall[]"],
       },
       {
         name: "finishMessage",

@@ -2,7 +2,7 @@
 import fs from "node:fs"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
-import ts from "typescript"
+import { transformSync } from "esbuild"
 import { InputError } from "../command.ts"
 import { ROOT } from "../surface.ts"
 import type { Edit } from "./faults.ts"
@@ -23,28 +23,25 @@ const loaded = new Map<string, Promise<unknown>>()
 
 /** Loads a text as a module, from a folder in which it finds the packages of the course. Types are stripped and not checked. */
 export function loadProgram<Core>(text: string): Promise<Core> {
-  const known = loaded.get(text) ?? load(text, loaded.size)
+  const known = loaded.get(text) ?? load(text)
   loaded.set(text, known)
   return known as Promise<Core>
 }
 
-async function load(text: string, number: number): Promise<unknown> {
-  const folder = path.join(
-    ROOT,
-    "node_modules",
-    ".cache",
-    "learn-pi-agent",
-    `${process.pid}-${Date.now().toString(36)}-${number}`,
-  )
+async function load(text: string): Promise<unknown> {
+  const cache = path.join(ROOT, "node_modules", ".cache", "learn-pi-agent")
+  let folder: string
   try {
-    fs.mkdirSync(folder, { recursive: true })
+    fs.mkdirSync(cache, { recursive: true })
+    // Several threads may do this at once, and none may meet another one's program.
+    folder = fs.mkdtempSync(path.join(cache, "planted-"))
   } catch (error) {
     throw new InputError(`the lab needs to write to node_modules/.cache: ${(error as Error).message}`)
   }
-  const file = path.join(folder, "planted.mjs")
-  const options = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
-  fs.writeFileSync(file, ts.transpileModule(text, { compilerOptions: options }).outputText)
   try {
+    const file = path.join(folder, "planted.mjs")
+    const tsconfigRaw = { compilerOptions: { verbatimModuleSyntax: true } }
+    fs.writeFileSync(file, transformSync(text, { loader: "ts", target: "es2022", tsconfigRaw }).code)
     return await import(/* @vite-ignore */ pathToFileURL(file).href)
   } catch (error) {
     throw new InputError(`the chapter cannot be loaded as a program: ${(error as Error).message}`)

@@ -134,7 +134,7 @@ type GainMutant = { target: string; gain: string; text: string; place: Place }
 /** The same edit, with its gain in the manifest. */
 function listed({ target, gain, text, place }: GainMutant): Mutant {
   const { chapter } = place.now
-  const gains = { ...chapter.gains, [target]: [...(chapter.gains?.[target] ?? []), gain] }
+  const gains = { ...chapter.gains, [target]: [...(chapter.gains[target] ?? []), gain] }
   return { target, text, chapter: { ...chapter, gains } }
 }
 
@@ -167,6 +167,51 @@ function gainMethods(place: Place): GainMutant[] {
     const text = edited(place.now, { start: at, end: at, text: "\n  guest(): void {}\n" })
     return { target: name, gain: "guest(): void", text, place }
   })
+}
+
+/** A part at the end of the last chapter's core, listed unless `parts` says otherwise. */
+function addPart({ now, last }: Place, text: string, ...parts: string[]): Mutant[] {
+  if (!last) return []
+  const at = positionOf(now, now.demoLine)
+  const chapter = { ...now.chapter, parts: [...now.chapter.parts, ...parts] }
+  return [{ target: parts.join(" "), text: edited(now, { start: at, end: at, text: `${text}\n\n` }), chapter }]
+}
+
+/** Old members of types and classes that grow or are upgraded in this chapter, behind another old one, with that one. */
+function betweenOldMembers(place: Place): { name: string; first: Member; second: Member }[] {
+  return inherited(place, "type", "interface", "class").flatMap(({ name, text, members }) => {
+    const before = place.old?.core.find((other) => other.name === name)
+    if (before === undefined || before.text === text) return []
+    const all = (list: readonly Member[]): Member[] => list.flatMap((member) => [member, ...member.fields])
+    const known = new Set(all(before.members).map((member) => member.text))
+    return [members, ...members.map(({ fields }) => fields)].flatMap((list) =>
+      list.flatMap((second, index) => {
+        const first = list[index - 1]
+        const isOld = first !== undefined && known.has(first.text) && known.has(second.text) && second.start > first.end
+        return isOld ? [{ name, first, second }] : []
+      }),
+    )
+  })
+}
+
+/** The functions that the chapter welds, with their declarations. */
+function weldedFunctions(place: Place): { name: string; node: ts.FunctionDeclaration }[] {
+  return inherited(place, "function").flatMap(({ name, node }) => {
+    const isWeld = place.now.chapter.welds.some((weld) => weld.name === name)
+    return isWeld && ts.isFunctionDeclaration(node) ? [{ name, node }] : []
+  })
+}
+
+/** A gain at the end of a type or a class of the last chapter, listed as the list would have it. */
+function gainAtEnd(place: Place, line: string, gain: string, ...kinds: Declaration["kind"][]): Mutant[] {
+  if (!place.last) return []
+  return inherited(place, ...kinds)
+    .filter((declaration) => declaration.end > declaration.line + 1 && place.now.lines[declaration.end - 1] === "}")
+    .map(({ name, end }) => {
+      const at = positionOf(place.now, end)
+      const text = edited(place.now, { start: at, end: at, text: `  ${line}\n` })
+      return listed({ target: name, gain, text, place })
+    })
 }
 
 function gut(kind: "function" | "class"): Operator["mutate"] {
@@ -543,10 +588,11 @@ export const DAMAGE: readonly Operator[] = [
     name: "leave a gain off the list",
     rule: "R8-UNLISTED",
     mutate: editManifest((chapter) =>
-      Object.keys(chapter.gains ?? {}).map((target) => ({
-        target,
-        chapter: { ...chapter, gains: { ...chapter.gains, [target]: [] } },
-      })),
+      Object.entries(chapter.gains).map(([target, [, ...others]]) => {
+        const { [target]: _, ...rest } = chapter.gains
+        const gains = others.length === 0 ? rest : { ...rest, [target]: others }
+        return { target, chapter: { ...chapter, gains } }
+      }),
     ),
   },
   {
@@ -557,7 +603,7 @@ export const DAMAGE: readonly Operator[] = [
         target: name,
         chapter: {
           ...chapter,
-          gains: { ...chapter.gains, [name]: [...(chapter.gains?.[name] ?? []), "ghost: string"] },
+          gains: { ...chapter.gains, [name]: [...(chapter.gains[name] ?? []), "ghost: string"] },
         },
       })),
     ),
@@ -574,6 +620,219 @@ export const DAMAGE: readonly Operator[] = [
     rule: "R8-UNLISTED",
     mutate: editManifest((chapter) =>
       chapter.parts.map((part) => ({ target: part, chapter: { ...chapter, parts: without(chapter.parts, part) } })),
+    ),
+  },
+  {
+    name: "name a part like something of the language",
+    rule: "U2-SECOND-MEANING",
+    mutate: (place) => [
+      ...addPart(
+        place,
+        "/** A guest. */\nexport function String(value: unknown): string {\n  return typeof value\n}",
+        "String",
+      ),
+      ...addPart(place, "/** A guest. */\nexport type Record<K, V> = Map<K, V>", "Record"),
+    ],
+  },
+  {
+    name: "export something else under the name of a part",
+    rule: "U2-SECOND-MEANING",
+    mutate: ({ now }) =>
+      now.core.map(({ name }) => ({ target: name, text: `${now.text}\nexport { main as ${name} }\n` })),
+  },
+  ...[
+    'const box = { fetch() {} }\n  fetch("http://x", box)',
+    "const box = { get process() { return 1 } }\n  void [box, process.env]",
+    "const box = function fetch() {}\n  void [box, fetch]",
+    'switch (1 as number) {\n    case 1: {\n      const console = 1\n      void console\n    }\n  }\n  console.log("here")',
+    "const box: { fetch(): void } | undefined = undefined\n  void [box, fetch]",
+  ].map((statement, index) => ({
+    name: `reach out beside a local of that name, ${index + 1}`,
+    rule: "R7-CONSOLE",
+    mutate: intoBodies(statement, ["function"]),
+  })),
+  {
+    name: "take a constructor by its name in quotes",
+    rule: "R7-CONSOLE",
+    mutate: intoBodies('const { "constructor": make } = () => 1\n  void make', ["function"]),
+  },
+  { name: "wait by a signal", rule: "R7-CONSOLE", mutate: intoBodies("void AbortSignal.timeout(5)", ["function"]) },
+  {
+    name: "read the stack of an error",
+    rule: "R7-CONSOLE",
+    mutate: intoBodies('void new Error("x").stack', ["function"]),
+  },
+  {
+    name: "change the language for all code",
+    rule: "R7-CONSOLE",
+    mutate: intoBodies("JSON.stringify = String", ["function"]),
+  },
+  {
+    name: "refer to a neighbour by a comment",
+    anywhere: true,
+    rule: "R7-IMPORT",
+    mutate: ({ now }) => [{ target: "imports", text: `/// <reference path="../s01_state/code.ts" />\n${now.text}` }],
+  },
+  { name: "name a vendor from China", rule: "I1-VENDOR", mutate: intoBodies('void "qwen-max"', ["function"]) },
+  {
+    name: "read a vendor's piece of an answer",
+    rule: "I1-VENDOR",
+    mutate: intoBodies("void (undefined as never as { choices: { delta: string }[] }).choices[0]?.delta", ["function"]),
+  },
+  {
+    name: "take the comment off a new declaration",
+    rule: "R8-DOC",
+    mutate: (place) =>
+      place.now.core
+        .filter(({ section, start, line }) => section === place.now.chapter.id && start < line)
+        .map(({ name, start, line }) => ({ target: name, text: withoutLines(place.now, start, line - 1) })),
+  },
+  {
+    name: "put a comment between old members of what grows",
+    rule: "R8-REFORMATTED",
+    mutate: (place) =>
+      betweenOldMembers(place).map(({ name, second }) => {
+        const at = positionOf(place.now, second.start)
+        return { target: name, text: edited(place.now, { start: at, end: at, text: "  // A remark.\n" }) }
+      }),
+  },
+  {
+    name: "put a blank line between old members of what grows",
+    rule: "R8-REFORMATTED",
+    mutate: (place) =>
+      betweenOldMembers(place).map(({ name, second }) => {
+        const at = positionOf(place.now, second.start)
+        return { target: name, text: edited(place.now, { start: at, end: at, text: "\n" }) }
+      }),
+  },
+  {
+    name: "swap old members of what grows",
+    rule: "R8-REFORMATTED",
+    mutate: (place) =>
+      betweenOldMembers(place).map(({ name, first, second }) => {
+        const lines = (start: number, end: number): string => place.now.lines.slice(start - 1, end).join("\n")
+        const between = first.end + 1 < second.start ? `${lines(first.end + 1, second.start - 1)}\n` : ""
+        const text = `${lines(second.start, second.end)}\n${between}${lines(first.start, first.end)}\n`
+        const [start, end] = [positionOf(place.now, first.start), positionOf(place.now, second.end + 1)]
+        return { target: name, text: edited(place.now, { start, end, text }) }
+      }),
+  },
+  {
+    name: "say something behind the core that the next chapter does not",
+    rule: "R8-REFORMATTED",
+    mutate: ({ now, last }) => {
+      const at = positionOf(now, now.demoLine)
+      const text = edited(now, { start: at, end: at, text: "// The end of the core.\n\n" })
+      return last ? [] : [{ target: now.core.at(-1)?.name ?? "", text }]
+    },
+  },
+  {
+    name: "end a line with what cannot be seen",
+    rule: "R8-REFORMATTED",
+    mutate: (place) =>
+      untouched(place, "type", "function", "class").map(({ name, line }) => ({
+        target: name,
+        text: editLine(place.now, line, (text) => `${text}\u00a0`),
+      })),
+  },
+  {
+    name: "break a line behind return",
+    rule: "R8-REWRITTEN",
+    mutate: (place) =>
+      untouched(place, "function").flatMap(({ name, line, end }) => {
+        const at = place.now.lines.findIndex(
+          (text, index) => index >= line && index < end && /^ {2}return \S/.test(text),
+        )
+        if (at === -1) return []
+        return [{ target: name, text: editLine(place.now, at + 1, (old) => old.replace("return ", "return\n  ")) }]
+      }),
+  },
+  {
+    name: "append a parameter to a weld that old calls do not give",
+    rule: "R8-SIGNATURE",
+    mutate: (place) =>
+      weldedFunctions(place).map(({ name, node: { parameters } }) => {
+        const [text, at] = parameters.hasTrailingComma
+          ? ["\n  extra: string,", parameters.end]
+          : [", extra: string", parameters.at(-1)?.end ?? parameters.end]
+        return { target: name, text: edited(place.now, { start: at, end: at, text }) }
+      }),
+  },
+  {
+    name: "give a weld a type parameter",
+    rule: "R8-SIGNATURE",
+    mutate: (place) =>
+      weldedFunctions(place).map(({ name, node }) => {
+        const at = node.name?.end ?? node.end
+        return { target: name, text: edited(place.now, { start: at, end: at, text: "<Extra>" }) }
+      }),
+  },
+  {
+    name: "let a gain hold for every field",
+    rule: "R1-GAIN",
+    mutate: (place) => gainAtEnd(place, "[key: string]: unknown", "[key: string]: unknown", "type", "interface"),
+  },
+  {
+    name: "let a class run something when it is loaded",
+    rule: "R2-GAIN",
+    mutate: (place) => gainAtEnd(place, "static { Object.freeze(Map) }", "static", "class"),
+  },
+  {
+    name: "list a part twice",
+    rule: "R8-MANIFEST",
+    mutate: editManifest((chapter) =>
+      chapter.parts.map((part) => ({ target: part, chapter: { ...chapter, parts: [...chapter.parts, part] } })),
+    ),
+  },
+  {
+    name: "list the parts in another order",
+    rule: "R8-MANIFEST",
+    anywhere: true,
+    mutate: editManifest((chapter) =>
+      chapter.parts.length < 2 ? [] : [{ target: "parts", chapter: { ...chapter, parts: chapter.parts.toReversed() } }],
+    ),
+  },
+  {
+    name: "list a weld twice",
+    rule: "R8-MANIFEST",
+    mutate: editManifest((chapter) =>
+      chapter.welds.map((weld) => ({ target: weld.name, chapter: { ...chapter, welds: [...chapter.welds, weld] } })),
+    ),
+  },
+  {
+    name: "give no reason for a weld",
+    rule: "R8-MANIFEST",
+    mutate: editManifest((chapter) =>
+      chapter.welds.map((weld) => ({
+        target: weld.name,
+        chapter: { ...chapter, welds: [...without(chapter.welds, weld), { ...weld, reason: "" }] },
+      })),
+    ),
+  },
+  {
+    name: "say nothing about gains",
+    rule: "R8-MANIFEST",
+    anywhere: true,
+    mutate: editManifest(({ gains: _, ...chapter }) => [{ target: "gains", chapter: chapter as Chapter }]),
+  },
+  {
+    name: "declare an upgrade twice",
+    rule: "R8-MANIFEST",
+    mutate: editManifest((chapter) =>
+      chapter.upgrades.map((upgrade) => ({
+        target: upgrade.name,
+        chapter: { ...chapter, upgrades: [...chapter.upgrades, upgrade] },
+      })),
+    ),
+  },
+  {
+    name: "call an upgrade a weld as well",
+    rule: "R8-UNUSED",
+    mutate: editManifest((chapter) =>
+      chapter.upgrades.map(({ name }) => ({
+        target: name,
+        chapter: { ...chapter, welds: [...chapter.welds, { name, reason: "none", reasonZh: "无" }] },
+      })),
     ),
   },
 ]
@@ -643,5 +902,62 @@ export const HARMLESS: readonly Operator[] = [
             },
           }))
         : [],
+  },
+  {
+    name: "add a function with overloads, and list it",
+    mutate: (place) =>
+      addPart(
+        place,
+        "/** A guest. */\nexport function guest(value: string): void\nexport function guest(value: number): void\nexport function guest(value: unknown): void {\n  void value\n}",
+        "guest",
+      ),
+  },
+  {
+    name: "add two constants in one statement, and list both",
+    mutate: (place) => addPart(place, "/** Guests. */\nexport const guest = 1, visitor = 2", "guest", "visitor"),
+  },
+  {
+    name: "add parts with names that browsers use, and list them",
+    mutate: (place) => [
+      ...addPart(
+        place,
+        '/** A guest. */\nexport function confirm(text: string): boolean {\n  return text === "yes"\n}',
+        "confirm",
+      ),
+      ...addPart(place, "/** A guest. */\nexport type Worker = { [self in string]?: number }", "Worker"),
+    ],
+  },
+  {
+    name: "add a part with a line like a banner in a text, and list it",
+    mutate: (place) =>
+      addPart(place, "/** A guest. */\nexport const guest: string = `\n// ── Demo ──\n// ── s02 Tools ──\n`", "guest"),
+  },
+  {
+    name: "let a type on one line grow, and list it",
+    mutate: (place) =>
+      (place.last ? inherited(place, "type") : [])
+        .filter(({ members: [only], line, end }) => line === end && (only?.fields.length ?? 0) > 0)
+        .flatMap(({ name, line }) => {
+          const text = (change: (old: string) => string): string => editLine(place.now, line, change)
+          const onItsLine = text((old) => old.replace(/ }$/, "; guest?: string }"))
+          const onSeveral = text((old) => old.replace("{ ", "{\n  ").replace(/ }$/, "\n  guest?: string\n}"))
+          return [onItsLine, onSeveral].map((grown) =>
+            listed({ target: name, gain: "guest?: string", text: grown, place }),
+          )
+        }),
+  },
+  {
+    name: "make a union of a record, and list its second form",
+    mutate: (place) =>
+      (place.last ? inherited(place, "type") : [])
+        .filter(({ members: [only, ...others], line, end }) => others.length === 0 && end > line && only?.fields.length)
+        .filter(({ node }) => ts.isTypeAliasDeclaration(node) && ts.isTypeLiteralNode(node.type))
+        .map(({ name, members: [only], line, end }) => {
+          const fields = (only?.fields ?? []).map(({ text }) => text)
+          const [start, stop] = [positionOf(place.now, line), positionOf(place.now, end + 1)]
+          const forms = `  | {\n${fields.map((field) => `      ${field}\n`).join("")}    }\n  | { guest: true }\n`
+          const text = edited(place.now, { start, end: stop, text: `export type ${name} =\n${forms}` })
+          return listed({ target: name, gain: "{ guest: true }", text, place })
+        }),
   },
 ]

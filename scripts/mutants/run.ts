@@ -73,19 +73,46 @@ export function runOperator(
   surfaces: readonly Surface[],
   limit: number = Number.POSITIVE_INFINITY,
 ): Verdict[] {
-  return surfaces.flatMap((now, index) => {
-    const mutants = operator.mutate({ old: surfaces[index - 1], now, last: index === surfaces.length - 1 })
-    const real = mutants.filter(({ text }) => text !== now.text)
-    return spread(real, limit).flatMap((mutant) => {
-      try {
-        return [judge(mutant, index, surfaces, operator)]
-      } catch (error) {
-        // An edit that leaves no TypeScript behind, or cannot be carried, is no mutant.
-        if (error instanceof InputError) return []
-        throw error
-      }
-    })
-  })
+  return surfaces.flatMap((_now, index) =>
+    spread(mutantsOf(operator, index, surfaces), limit).flatMap((mutant) =>
+      judgeIfReal(mutant, index, surfaces, operator),
+    ),
+  )
+}
+
+/** Runs one operator on one place of the first chapter that has one, and on one of the last. */
+export function runOperatorAtEnds(operator: Operator, surfaces: readonly Surface[]): Verdict[] {
+  const indices = [...surfaces.keys()]
+  const found = [indices, indices.toReversed()].map((order) => firstVerdict(operator, surfaces, order))
+  const [first, last] = found
+  return [first, ...(last?.chapter === first?.chapter ? [] : [last])].filter((verdict) => verdict !== undefined)
+}
+
+function firstVerdict(operator: Operator, surfaces: readonly Surface[], order: readonly number[]): Verdict | undefined {
+  for (const index of order) {
+    for (const mutant of mutantsOf(operator, index, surfaces)) {
+      const [verdict] = judgeIfReal(mutant, index, surfaces, operator)
+      if (verdict !== undefined) return verdict
+    }
+  }
+  return undefined
+}
+
+/** Every place of a chapter where an operator changes something. */
+function mutantsOf(operator: Operator, index: number, surfaces: readonly Surface[]): Mutant[] {
+  const now = surfaces[index] as Surface
+  const mutants = operator.mutate({ old: surfaces[index - 1], now, last: index === surfaces.length - 1 })
+  return mutants.filter(({ text }) => text !== now.text)
+}
+
+/** The verdict on a mutant. An edit that leaves no TypeScript behind, or cannot be carried, is no mutant and has none. */
+function judgeIfReal(mutant: Mutant, index: number, surfaces: readonly Surface[], operator: Operator): Verdict[] {
+  try {
+    return [judge(mutant, index, surfaces, operator)]
+  } catch (error) {
+    if (error instanceof InputError) return []
+    throw error
+  }
 }
 
 /** A row of the table. */

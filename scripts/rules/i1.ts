@@ -1,14 +1,48 @@
 /** I1, the static part: no word of a vendor's format above the adapters. */
 import ts from "typescript"
+import type { Surface } from "../surface.ts"
 import { spotAt, walkCore } from "./r7.ts"
 import type { Fault, Rule } from "./rule.ts"
 
-/** Names of vendors and of their products. */
-const VENDORS = /anthropic|openai|gemini|claude|mistral|bedrock|vertex|cohere(?!n)|deepseek|\bgpt|llama|@google\/genai/i
+/** Names of vendors and of their products that are part of no other word. */
+const NAMES =
+  /anthropic|open ?ai\b|claude|gemini|mistral|bedrock|deep ?seek|qwen|dash ?scope|tongyi|kimi|moonshot|doubao|volc(ano)? ?engine|zhipu|bigmodel|chat ?glm|hunyuan|wenxin|qianfan|baichuan|silicon ?flow|open ?router|ollama|hugging ?face|sensenova|iflytek|xunfei|qianwen|davinci|azure|perplexity|chatcmpl|together ?ai\b|fireworks ?ai\b|百度|阿里云|腾讯云|通义|千问|豆包|火山引擎|智谱|混元|文心|千帆|百川|讯飞|月之暗面|深度求索/i
+
+/** The same for those that may also begin or end another word. A version may stand behind them. */
+const WORDS =
+  /(^| )(gpt|llama|glm|ernie|grok|groq|x ?ai|yi (?:large|lightning|vision)|o[1-9] (?:mini|preview|pro)|cohere|mini ?max|vertex ?ai|stepfun)( ?\d\w*)?( |$)/i
 
 /** Words that vendors use where the course has its own. */
 const VENDOR_WORDS =
-  /\b(tool_use|tool_calls|tool_result|tool_call_id|tool_use_id|tooluseid|function_call|functioncall(?!back)|functionresponse|finish_reason|finishreason|stop_reason|stop_sequence|end_turn|max_tokens|input_schema|content_block|thought_?signature|reasoning_content|generatecontent)/i
+  /\b(tool_use|tool_choice|tool_calls|tool_result|tool_call_id|tool_use_id|tooluse_?id|parallel_tool_calls|function_call|functioncall(?!back)|functionresponse|finish_reason|finishreason|stop_reason|stop_sequence|end_turn|max_tokens|max_completion_tokens|max_output_tokens|maxoutputtokens|input_schema|input_json_delta|message_delta|message_stop|signature_delta|partial_json|content_block|thought_?signature|reasoning_content|reasoning_effort|response_format|output_text|logprobs|system_fingerprint|prompt_tokens|completion_tokens|input_tokens|output_tokens|cache_(?:read|creation)_input_tokens|cache_control|usagemetadata|generationconfig|systeminstruction|safetysettings|generatecontent|functiondeclarations|safetyratings|inlinedata|chat\.completion)/i
+
+/** Fields that are a vendor's only together: `choices[0].delta`, `candidates[0].content.parts`. */
+const TOGETHER: readonly [string, string][] = [
+  ["choices", "delta"],
+  ["choices", "message"],
+  ["candidates", "parts"],
+]
+
+/** A text in words: names are taken apart where a capital or an underscore begins the next one. */
+function wordsOf(text: string): string {
+  const parts = text.replaceAll(/(\p{Ll}|\d)(?=\p{Lu})|(\p{Lu})(?=\p{Lu}\p{Ll})/gu, "$1$2 ")
+  return parts.replaceAll(/[^\p{L}\d]+/gu, " ").trim()
+}
+
+/** What was said of a text. Most names stand in every chapter. */
+const known = new Map<string, string | undefined>()
+
+/** The vendor's word in a text, if there is one. */
+function findVendor(text: string): string | undefined {
+  if (!known.has(text)) known.set(text, searchVendor(text))
+  return known.get(text)
+}
+
+function searchVendor(text: string): string | undefined {
+  const words = wordsOf(text)
+  const found = /@google\/[\w-]+/.exec(text) ?? VENDOR_WORDS.exec(text) ?? NAMES.exec(words) ?? WORDS.exec(words)
+  return found?.[0].trim()
+}
 
 /** The text of a node in which a vendor's word would count. */
 function textOf(node: ts.Node): string {
@@ -34,13 +68,14 @@ export const I1: Rule[] = [
     find: ({ next }) => {
       const faults: Fault[] = []
       walkCore(next, (node, symbol) => {
-        const word = (VENDOR_WORDS.exec(textOf(node)) ?? VENDORS.exec(textOf(node)))?.[0]
+        const word = findVendor(textOf(node))
         if (word !== undefined)
           faults.push({ symbol, message: `${symbol} knows the vendor's word ${word}`, next: spotAt(next, node) })
       })
+      faults.push(...findTogether(next))
       for (const declaration of next.imports) {
         const specifier = (declaration.moduleSpecifier as ts.StringLiteral).text
-        if (VENDORS.test(specifier))
+        if (findVendor(specifier) !== undefined)
           faults.push({
             symbol: specifier,
             message: `the program imports ${specifier}`,
@@ -51,3 +86,24 @@ export const I1: Rule[] = [
     },
   },
 ]
+
+/** Fields of a vendor's format that only their company gives away, where both stand in one declaration. */
+function findTogether(surface: Surface): Fault[] {
+  return surface.core.flatMap((declaration) => {
+    const members = new Map<string, ts.Node>()
+    const visit = (node: ts.Node): void => {
+      const name = ts.isPropertyAccessExpression(node) || ts.isPropertySignature(node) ? node.name : undefined
+      const bound = ts.isBindingElement(node) ? (node.propertyName ?? node.name) : name
+      const member = ts.isElementAccessExpression(node) ? node.argumentExpression : bound
+      const text = member?.getText().replaceAll(/["'`]/g, "")
+      if (member !== undefined && text !== undefined && !members.has(text)) members.set(text, member)
+      ts.forEachChild(node, visit)
+    }
+    for (const node of declaration.nodes) visit(node)
+    return TOGETHER.filter((pair) => pair.every((name) => members.has(name))).map(([first, second]) => ({
+      symbol: declaration.name,
+      message: `${declaration.name} knows the vendor's words ${first} and ${second}`,
+      next: spotAt(surface, members.get(first) as ts.Node),
+    }))
+  })
+}

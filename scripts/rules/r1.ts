@@ -1,6 +1,7 @@
 /** R1: fields and union members only grow. */
 import ts from "typescript"
 import type { Declaration, Surface } from "../surface.ts"
+import { findRetypingGains } from "./gains.ts"
 import { type Fault, faultsOf, type Rule } from "./rule.ts"
 
 const SENTENCE = "Once introduced, a field or a union member stays as it is; types only grow."
@@ -43,7 +44,9 @@ export const R1: Rule[] = [
     scope: "pair",
     lifted: "U1",
     find: (context) =>
-      faultsOf(context, "field-changed", ({ symbol, from, to }) => `the field ${symbol} was "${from}" and is "${to}"`),
+      faultsOf(context, "field-changed", ({ symbol, name, from, to }) => {
+        return `the ${symbol === name ? "type" : "field"} ${symbol} was "${from}" and is "${to}"`
+      }),
   },
   {
     id: "R1-MEMBER-GONE",
@@ -55,6 +58,17 @@ export const R1: Rule[] = [
     lifted: "nothing",
     find: (context) =>
       faultsOf(context, "union-member-gone", ({ name, from }) => `the union ${name} has lost its member ${from}`),
+  },
+  {
+    id: "R1-GAIN",
+    article: "R1",
+    sentence:
+      "What a type gains leaves alone what it had: no second field or tag of that name, nothing that holds for all of its fields.",
+    sentenceZh: "类型新增的东西不动原有的：不再来一个同名字段或标签，也不来管住所有字段的东西。",
+    fix: "Give the new field or member a name of its own; a new overload stands behind the old ones.",
+    scope: "pair",
+    lifted: "nothing",
+    find: (context) => findRetypingGains(context, "type"),
   },
   {
     id: "R1-ANY",
@@ -79,7 +93,7 @@ export const R1: Rule[] = [
           }
           ts.forEachChild(node, visit)
         }
-        visit(declaration.node)
+        for (const node of declaration.nodes) visit(node)
         return faults
       }),
   },

@@ -1,4 +1,5 @@
 /** R2: class members only grow. */
+import { findRetypingGains } from "./gains.ts"
 import { declaresWeld, faultsOf, type Rule } from "./rule.ts"
 
 const SENTENCE = "A class keeps its members; later chapters add to them."
@@ -40,7 +41,17 @@ export const R2: Rule[] = [
       faultsOf(context, "class-member-changed", ({ symbol }) => `the weld ${symbol} has another signature`).filter(
         ({ symbol }) =>
           declaresWeld(context, symbol) &&
-          context.changes.some((change) => change.symbol === symbol && change.sameReturn === false),
+          context.changes.some((change) => change.symbol === symbol && change.breaks !== undefined),
       ),
+  },
+  {
+    id: "R2-GAIN",
+    article: "R2",
+    sentence: "What a class gains leaves alone what it had: no second member of that name, and it is made as before.",
+    sentenceZh: "类新增的东西不动原有的：不再来一个同名成员，创建的方式也不变。",
+    fix: "Give the new member a name of its own; what a constructor takes besides is optional.",
+    scope: "pair",
+    lifted: "nothing",
+    find: (context) => findRetypingGains(context, "class"),
   },
 ]

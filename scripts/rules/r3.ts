@@ -73,6 +73,8 @@ export const R3: Rule[] = [
       context.old === undefined
         ? []
         : context.chapter.upgrades
+            // What is declared twice has happened once; that is for the manifest's own rule.
+            .filter(({ name }, index, all) => all.findIndex((other) => other.name === name) === index)
             .filter((upgrade) => !happened(upgrade, context))
             .map((upgrade) =>
               manifestFault(upgrade, `the declared upgrade of ${upgrade.name} did not happen as declared`, context),

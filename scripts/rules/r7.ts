@@ -1,37 +1,81 @@
 /** R7: the core writes only through `Output` and `RuntimeMode`, and reaches nothing else either. */
 import ts from "typescript"
+import { CHAPTERS, type Chapter } from "../manifest.ts"
+import { findOuterUses, type Use } from "../scopes.ts"
 import type { Surface } from "../surface.ts"
+import { LANGUAGE, WAYS_BY_MEMBER } from "./language.ts"
 import type { Fault, Rule } from "./rule.ts"
 
-/** Ways out of a program, by the name under which JavaScript offers them: to other code, to people, to the network, to storage, to the clock. */
-const WAYS_OUT = new Set(
-  `console process globalThis global window self document navigator require module exports importScripts __dirname __filename
-  eval Function WebAssembly Deno Bun Buffer alert confirm prompt reportError postMessage dispatchEvent addEventListener
-  fetch WebSocket EventSource XMLHttpRequest BroadcastChannel MessageChannel Worker SharedWorker
-  localStorage sessionStorage indexedDB caches crypto
-  Date Intl performance setTimeout setInterval setImmediate queueMicrotask requestAnimationFrame`.split(/\s+/),
-)
+/** The name of a member that a node reads: behind a dot, in brackets, or taken out of an object by a pattern. */
+function memberRead(node: ts.Node): string | undefined {
+  if (ts.isPropertyAccessExpression(node)) return node.name.text
+  if (ts.isStringLiteralLike(node)) return node.text === "constructor" ? node.text : undefined
+  if (ts.isElementAccessExpression(node)) return textIn(node.argumentExpression)
+  if (ts.isBindingElement(node))
+    return ts.isObjectBindingPattern(node.parent) ? textIn(node.propertyName ?? node.name) : undefined
+  const isTaken = ts.isPropertyAssignment(node) || ts.isShorthandPropertyAssignment(node)
+  return isTaken && isTarget(node.parent) ? textIn(node.name) : undefined
+}
 
-/** What a node reaches for outside of the program, if it does, by the text to show. */
-function wayOut(node: ts.Node): string | undefined {
-  if (ts.isIdentifier(node)) {
-    // Of Math all may be used by name but chance.
-    const { parent } = node
-    const isHarmless =
-      ts.isPropertyAccessExpression(parent) && parent.expression === node && parent.name.text !== "random"
-    const isWay = node.text === "Math" ? !isHarmless : WAYS_OUT.has(node.text)
-    return isWay && isUse(node) ? (node.text === "Math" ? "Math, and so for chance" : node.text) : undefined
+/** The text of a name: plain, in quotes, or in brackets with quotes. */
+function textIn(node: ts.Node): string | undefined {
+  if (ts.isComputedPropertyName(node)) return textIn(node.expression)
+  return ts.isIdentifier(node) || ts.isStringLiteralLike(node) ? node.text : undefined
+}
+
+/** Whether an object literal stands where something is assigned to, so that it takes another object apart. */
+function isTarget(node: ts.Node): boolean {
+  const { parent } = node
+  if (ts.isBinaryExpression(parent))
+    return parent.left === node && parent.operatorToken.kind === ts.SyntaxKind.EqualsToken
+  if (ts.isForOfStatement(parent)) return parent.initializer === node
+  const isInner =
+    ts.isParenthesizedExpression(parent) ||
+    ts.isPropertyAssignment(parent) ||
+    ts.isArrayLiteralExpression(parent) ||
+    ts.isObjectLiteralExpression(parent)
+  return isInner && isTarget(parent)
+}
+
+/** What a node reaches for outside of the program without a name from outside, by the text to show. */
+function wayOut(node: ts.Node, own: ReadonlySet<string>): string | undefined {
+  if (node.kind === ts.SyntaxKind.DebuggerStatement) return "a debugger"
+  if (ts.isMetaProperty(node)) return node.keywordToken === ts.SyntaxKind.ImportKeyword ? node.getText() : undefined
+  const isAmbient =
+    ts.isStatement(node) &&
+    ts.canHaveModifiers(node) &&
+    ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.DeclareKeyword)
+  if (isAmbient) return "something that it only declares"
+  const member = memberRead(node)
+  if (member === undefined) return undefined
+  return WAYS_BY_MEMBER.find((way) => way.member.test(member) && !(way.unlessOwn && own.has(member)))?.what
+}
+
+/** What a free name reaches for, if it is no plain part of the language. A part of the course that is missing is for R8 to name. */
+function freeWay({ node, declarations }: Use, chapter: Chapter): string | undefined {
+  const isPart = CHAPTERS.some(({ id, parts }) => id <= chapter.id && parts.includes(node.text))
+  if (declarations.length > 0 || isPart) return undefined
+  if (!LANGUAGE.has(node.text)) return `${node.text}, which is declared nowhere and no part of the language`
+  const { parent } = node
+  const isPlain = ts.isPropertyAccessExpression(parent) && parent.expression === node && parent.name.text !== "random"
+  if (node.text === "Math" && !isPlain) return "Math, and so for chance"
+  return isChanged(node) ? `${node.text}, to change it for all code` : undefined
+}
+
+/** Whether something is assigned to a member of this, or put onto it by way of `Object`. */
+function isChanged(node: ts.Node): boolean {
+  const { parent } = node
+  if ((ts.isPropertyAccessExpression(parent) || ts.isElementAccessExpression(parent)) && parent.expression === node)
+    return isChanged(parent)
+  if (ts.isBinaryExpression(parent)) {
+    const { kind } = parent.operatorToken
+    const isAssignment = kind >= ts.SyntaxKind.FirstAssignment && kind <= ts.SyntaxKind.LastAssignment
+    return parent.left === node && isAssignment
   }
-  if (ts.isMetaProperty(node) || node.kind === ts.SyntaxKind.DebuggerStatement) return node.getText()
-  const member = ts.isPropertyAccessExpression(node)
-    ? node.name.text
-    : ts.isElementAccessExpression(node) && ts.isStringLiteralLike(node.argumentExpression)
-      ? node.argumentExpression.text
-      : undefined
-  // A function's constructor makes functions from text.
-  const bound = ts.isBindingElement(node) ? (node.propertyName ?? node.name).getText() : undefined
-  if (member === "constructor" || bound === "constructor") return "a constructor"
-  return undefined
+  if (ts.isDeleteExpression(parent)) return true
+  const isPut =
+    ts.isCallExpression(parent) && /^Object\.(assign|define\w+|setPrototypeOf)$/.test(parent.expression.getText())
+  return isPut && parent.arguments[0] === node
 }
 
 /** The packages that a core may import, and from which chapter on. */
@@ -47,7 +91,7 @@ export function walkCore(surface: Surface, see: (node: ts.Node, symbol: string) 
       see(node, declaration.name)
       ts.forEachChild(node, visit)
     }
-    visit(declaration.node)
+    for (const node of declaration.nodes) visit(node)
   }
 }
 
@@ -57,45 +101,28 @@ export function spotAt(surface: Surface, node: ts.Node): { file: string; line: n
   return { file: surface.file, line, end: line }
 }
 
-/** The names that a statement declares. */
-export function declaredNames(statement: ts.Statement): string[] {
-  const declared = ts.isVariableStatement(statement) ? statement.declarationList.declarations : [statement]
-  const namesIn = (name: ts.Node | undefined): string[] => {
-    if (name === undefined) return []
-    if (!ts.isObjectBindingPattern(name) && !ts.isArrayBindingPattern(name)) return [name.getText()]
-    return name.elements.flatMap((element) => (ts.isBindingElement(element) ? namesIn(element.name) : []))
-  }
-  return declared.flatMap((node) => namesIn((node as ts.NamedDeclaration).name))
-}
-
-/** The local names that an import brings in. */
-function namesOf(declaration: ts.ImportDeclaration): string[] {
-  const names: string[] = []
-  const visit = (node: ts.Node): void => {
-    if (ts.isIdentifier(node) && !(ts.isImportSpecifier(node.parent) && node.parent.propertyName === node))
-      names.push(node.text)
-    ts.forEachChild(node, visit)
-  }
-  if (declaration.importClause !== undefined) visit(declaration.importClause)
-  return names
-}
-
 export const R7: Rule[] = [
   {
     id: "R7-CONSOLE",
     article: "R7",
     sentence:
-      "The core writes through Output and RuntimeMode. It touches no console and no process, and asks neither clock nor chance.",
-    sentenceZh: "核心只通过 Output 和 RuntimeMode 输出，不碰 console，不碰 process，也不看时钟、不用随机数。",
-    fix: "Write to the Output that the caller gave, take what is needed as a parameter, or move the line into the demo.",
+      "The core writes through Output and RuntimeMode. Of what it does not declare it uses the language alone: no console, no process, neither clock nor chance.",
+    sentenceZh:
+      "核心只通过 Output 和 RuntimeMode 输出。不是自己声明的，只用语言本身：不碰 console，不碰 process，也不看时钟、不用随机数。",
+    fix: "Write to the Output that the caller gave, take what is needed as a parameter, or move the line into the demo. What counts as the language stands in scripts/rules/language.ts.",
     scope: "chapter",
     lifted: "nothing",
-    find: ({ next }) => {
-      const faults: Fault[] = []
+    find: ({ next, chapter }) => {
+      const own = new Set(
+        next.core.flatMap(({ members }) => members.flatMap((one) => [one, ...one.fields])).map(({ name }) => name),
+      )
+      const faults = findOuterUses(next).flatMap((use): Fault[] => {
+        const way = freeWay(use, chapter)
+        return way === undefined ? [] : [reaching(next, use.symbol, way, use.node)]
+      })
       walkCore(next, (node, symbol) => {
-        const way = wayOut(node)
-        if (way !== undefined)
-          faults.push({ symbol, message: `${symbol} reaches for ${way}`, next: spotAt(next, node) })
+        const way = wayOut(node, own)
+        if (way !== undefined) faults.push(reaching(next, symbol, way, node))
       })
       return faults
     },
@@ -109,14 +136,15 @@ export const R7: Rule[] = [
     scope: "chapter",
     lifted: "nothing",
     find: ({ next }) => {
-      const names = new Set(next.demo.flatMap(declaredNames))
-      for (const { name } of next.core) names.delete(name)
-      const faults: Fault[] = []
-      walkCore(next, (node, symbol) => {
-        if (ts.isIdentifier(node) && names.has(node.text) && isUse(node))
-          faults.push({ symbol, message: `${symbol} uses ${node.text} of the demo`, next: spotAt(next, node) })
-      })
-      return faults
+      const isDemo = (declaration: ts.Node): boolean =>
+        next.demo.some((statement) => declaration.pos >= statement.pos && declaration.end <= statement.end)
+      return findOuterUses(next)
+        .filter(({ declarations }) => declarations.some(isDemo))
+        .map(({ node, symbol }) => ({
+          symbol,
+          message: `${symbol} uses ${node.text} of the demo`,
+          next: spotAt(next, node),
+        }))
     },
   },
   {
@@ -128,84 +156,73 @@ export const R7: Rule[] = [
     scope: "chapter",
     lifted: "nothing",
     find: ({ next, chapter }) => [
+      ...findReferences(next),
       ...findInnerImports(next),
       ...next.imports.flatMap((declaration): Fault[] => {
         const specifier = (declaration.moduleSpecifier as ts.StringLiteral).text
         const spot = spotAt(next, declaration)
-        if (specifier.startsWith("."))
+        if (NEIGHBOUR.test(specifier))
           return [{ symbol: specifier, message: `${chapter.id} imports ${specifier}`, next: spot }]
         if ((ALLOWED.get(specifier) ?? "s99") <= chapter.id) return []
-        const names = new Set(namesOf(declaration))
-        const faults: Fault[] = []
-        walkCore(next, (node, symbol) => {
-          const used = ts.isIdentifier(node) && names.has(node.text) && isUse(node)
-          if (used && faults.length === 0)
-            faults.push({
-              symbol,
-              message: `${symbol} uses ${node.getText()} from ${specifier}`,
-              next: spotAt(next, node),
-            })
-        })
-        const builtin = specifier.startsWith("node:")
-        if (!builtin && faults.length === 0)
-          faults.push({ symbol: specifier, message: `${chapter.id} imports ${specifier}`, next: spot })
-        return faults
+        const isFrom = (node: ts.Node): boolean =>
+          ts.findAncestor(node, (around) => around === declaration) !== undefined
+        const use = findOuterUses(next).find(({ declarations }) => declarations.some(isFrom))
+        if (use !== undefined) {
+          const message = `${use.symbol} uses ${use.node.text} from ${specifier}`
+          return [{ symbol: use.symbol, message, next: spotAt(next, use.node) }]
+        }
+        if (specifier.startsWith("node:")) return []
+        return [{ symbol: specifier, message: `${chapter.id} imports ${specifier}`, next: spot }]
       }),
     ],
   },
 ]
 
-/** What the core fetches from a module without an import at the top: by a call, in a type, or to pass it on. */
+function reaching(surface: Surface, symbol: string, way: string, node: ts.Node): Fault {
+  return { symbol, message: `${symbol} reaches for ${way}`, next: spotAt(surface, node) }
+}
+
+/** A module that is named by its place, and not as a package. */
+const NEIGHBOUR = /^(\.|\/|file:)/
+
+/** What a file brings in by comments for the compiler. */
+function findReferences({ source, file, chapter }: Surface): Fault[] {
+  const { referencedFiles, typeReferenceDirectives, libReferenceDirectives } = source
+  return [...referencedFiles, ...typeReferenceDirectives, ...libReferenceDirectives].map(({ fileName, pos }) => {
+    const line = source.getLineAndCharacterOfPosition(pos).line + 1
+    return { symbol: fileName, message: `${chapter.id} refers to ${fileName}`, next: { file, line, end: line } }
+  })
+}
+
+/** What a chapter fetches from a module without an import at the top: by a call, in a type, or to pass it on. The demo may, but not from a neighbour. */
 function findInnerImports(surface: Surface): Fault[] {
   const faults: Fault[] = []
-  walkCore(surface, (node, symbol) => {
-    const isCall = ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword
-    if (isCall || ts.isImportTypeNode(node))
-      faults.push({ symbol, message: `${symbol} imports a module by itself`, next: spotAt(surface, node) })
-    if (!ts.isExportDeclaration(node) || node.moduleSpecifier === undefined) return
-    const specifier = (node.moduleSpecifier as ts.StringLiteral).text
-    faults.push({ symbol: specifier, message: `the core passes on ${specifier}`, next: spotAt(surface, node) })
-  })
-  return faults
-}
-
-/** Whether an identifier is the name of a member: behind a dot, in a type, in a class or in an object. */
-function isMemberName(node: ts.Identifier): boolean {
-  const { parent } = node
-  if (ts.isBindingElement(parent)) return parent.propertyName === node
-  if (ts.isQualifiedName(parent)) return parent.right === node
-  const hasMemberName =
-    ts.isPropertyAccessExpression(parent) ||
-    ts.isPropertyAssignment(parent) ||
-    ts.isTypeElement(parent) ||
-    ts.isClassElement(parent)
-  return hasMemberName && parent.name === node
-}
-
-/** Whether an identifier uses a name from outside: it is no member's name, and no local of that name is seen where it stands. */
-function isUse(node: ts.Identifier): boolean {
-  if (isMemberName(node) || ts.isNamedTupleMember(node.parent) || ts.isLabeledStatement(node.parent)) return false
-  if (ts.isBreakOrContinueStatement(node.parent)) return false
-  let around: ts.Node = node
-  while (!ts.isSourceFile(around.parent)) around = around.parent
-  let local = false
-  const visit = (inner: ts.Node): void => {
-    const binds = ts.isVariableDeclaration(inner) || ts.isParameter(inner) || ts.isBindingElement(inner)
-    if (binds && inner.name.getText() === node.text && isInside(node, ts.findAncestor(inner, isScope))) local = true
-    // A function or a class inside of another is seen there, and by itself.
-    const nested =
-      inner !== around && (ts.isFunctionLike(inner) || ts.isClassLike(inner)) && inner.name?.getText() === node.text
-    if (nested && isInside(node, ts.findAncestor(inner.parent, isScope))) local = true
-    ts.forEachChild(inner, visit)
+  const see = (node: ts.Node, symbol?: string): void => {
+    const given =
+      ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword
+        ? node.arguments[0]
+        : ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)
+          ? node.argument.literal
+          : ts.isExportDeclaration(node)
+            ? node.moduleSpecifier
+            : ts.isExternalModuleReference(node)
+              ? node.expression
+              : undefined
+    if (given === undefined) return
+    const specifier = ts.isStringLiteralLike(given) ? given.text : given.getText()
+    const spot = spotAt(surface, node)
+    if (symbol === undefined) {
+      const message = `${surface.chapter.id} imports ${specifier}`
+      if (NEIGHBOUR.test(specifier)) faults.push({ symbol: specifier, message, next: spot })
+    } else if (ts.isExportDeclaration(node)) {
+      faults.push({ symbol: specifier, message: `the core passes on ${specifier}`, next: spot })
+    } else faults.push({ symbol, message: `${symbol} imports a module by itself`, next: spot })
   }
-  visit(around)
-  return !local
-}
-
-function isScope(node: ts.Node): boolean {
-  return ts.isFunctionLike(node) || ts.isBlock(node) || ts.isCatchClause(node) || ts.isIterationStatement(node, false)
-}
-
-function isInside(node: ts.Node, around: ts.Node | undefined): boolean {
-  return around !== undefined && node.pos >= around.pos && node.end <= around.end
+  walkCore(surface, see)
+  const visit = (node: ts.Node): void => {
+    see(node)
+    ts.forEachChild(node, visit)
+  }
+  for (const statement of surface.demo) visit(statement)
+  return faults
 }

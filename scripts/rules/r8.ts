@@ -1,7 +1,7 @@
 /** R8: every chapter is a strict superset of the one before. */
 import { type Change, findGains, type Gain } from "../compare.ts"
-import type { Declaration } from "../surface.ts"
-import { declaredNames, spotAt } from "./r7.ts"
+import { type Declaration, declaredNames } from "../surface.ts"
+import { spotAt } from "./r7.ts"
 import {
   type Context,
   declaredUpgrade,
@@ -9,6 +9,7 @@ import {
   type Fault,
   faultsOf,
   firstDifference,
+  isU1,
   placeOf,
   type Rule,
 } from "./rule.ts"
@@ -32,7 +33,8 @@ function weldsFunction(context: Context, name: string): boolean {
 function findPlace({ next }: Context, name: string): Fault["next"] {
   const [first, ...rest] = name.split(".")
   const declaration = next.core.find((candidate) => candidate.name === first)
-  const member = declaration?.members.find((candidate) => candidate.name === rest.join("."))
+  const members = declaration?.members.flatMap((member) => [member, ...member.fields])
+  const member = members?.find((candidate) => candidate.name === rest.join("."))
   return declaration && placeOf(next, member ?? declaration)
 }
 
@@ -50,6 +52,58 @@ function findOwnGains({ chapter, old, next }: Context): Gain[] {
 function isReplacement(context: Context, { name }: Gain): boolean {
   const lost = ({ kind }: Change): boolean => /^(field|class-member)-(gone|changed)$/.test(kind)
   return context.changes.some((change) => change.name === name && lost(change) && !declaredUpgrade(context, change))
+}
+
+/** The declarations that the chapter before does not have. */
+function findAdded({ next, changes, old }: Context): Declaration[] {
+  const added = new Set(changes.filter(({ kind }) => kind === "added").map(({ name }) => name))
+  return next.core.filter(({ name }) => old === undefined || added.has(name))
+}
+
+/** What stands in a list for the second time. */
+function findTwice(list: readonly string[]): string[] {
+  return list.filter((entry, index) => list.indexOf(entry) < index)
+}
+
+/** What is wrong with a chapter's entry in the manifest by itself. */
+function findManifestFaults(context: Context): Fault[] {
+  const { chapter } = context
+  const { id, parts, welds, upgrades, gains } = chapter
+  const fault = (symbol: string, message: string): Fault => ({ symbol, message, next: findPlace(context, symbol) })
+  const twice = (list: readonly string[], what: string): Fault[] =>
+    findTwice(list).map((name) => fault(name, `the manifest lists ${name} twice as ${what} of ${id}`))
+  const source = findAdded(context).flatMap(({ names }) => names)
+  const listed = [...new Set(parts)].filter((name) => source.includes(name))
+  const sorted = source.filter((name) => listed.includes(name))
+  const out = listed.find((name, index) => name !== sorted[index])
+  const lists = Object.entries(gains ?? {})
+  return [
+    ...(gains === undefined ? [fault(id, `the manifest does not say what old declarations gain in ${id}`)] : []),
+    ...twice(parts, "a part"),
+    ...(out === undefined ? [] : [fault(out, `the manifest lists ${out} in another place than the source of ${id}`)]),
+    ...welds.flatMap(({ name, requires = [] }) =>
+      findTwice(requires).map((text) =>
+        fault(name, `the manifest lists \`${text}\` twice as required by ${name} in ${id}`),
+      ),
+    ),
+    ...twice(
+      welds.map(({ name }) => name),
+      "a weld",
+    ),
+    ...twice(
+      upgrades.map(({ name }) => name),
+      "an upgrade",
+    ),
+    ...[...welds, ...upgrades]
+      .filter(({ reason, reasonZh }) => reason.trim() === "" || reasonZh.trim() === "")
+      .map(({ name }) => fault(name, `the manifest gives no reason, in both languages, for ${name} in ${id}`)),
+    ...lists
+      .filter(([, texts]) => texts.length === 0)
+      .map(([name]) => fault(name, `the manifest has an empty list of gains of ${name} in ${id}`)),
+    ...lists.flatMap(([name, texts]) =>
+      findTwice(texts).map((text) => fault(name, `the manifest lists \`${text}\` twice as a gain of ${name} in ${id}`)),
+    ),
+  ]
 }
 
 export const R8: Rule[] = [
@@ -105,31 +159,33 @@ export const R8: Rule[] = [
     scope: "pair",
     lifted: "nothing",
     find: (context) =>
-      faultsOf(
-        context,
-        "reformatted",
-        ({ name }) => `${name} or the lines in front of it look different and mean the same`,
+      faultsOf(context, "reformatted", ({ name, how }) =>
+        how === "order"
+          ? `the members of ${name} stand in another order`
+          : how === "joined"
+            ? `${name} gains something on an old line, so that the line is not as it was`
+            : `${name} or the lines around it look different and mean the same`,
       ),
   },
   {
     id: "R8-SIGNATURE",
     article: "R8",
-    sentence: "A welded function keeps its name and its parameters, new ones are appended; its return type only grows.",
-    sentenceZh: "被接入的函数，名字和原有参数都不变，新参数只加在后面；返回类型只增不减。",
-    fix: "Put the old parameters first and unchanged, and the old return type back.",
+    sentence:
+      "A welded function keeps its name and its parameters, new ones are appended, and optional unless they are listed; its return type only grows.",
+    sentenceZh: "被接入的函数，名字和原有参数都不变，新参数只加在后面，没有登记就必须可以不给；返回类型只增不减。",
+    fix: "Put the old parameters first and unchanged, make new ones optional, and put the old return type back. A parameter that a weld cannot do without is listed with the weld, as `requires`.",
     scope: "pair",
     lifted: "nothing",
     find: (context) =>
       context.changes
-        .filter(
-          ({ kind, name, appended, sameReturn }) =>
-            kind === "rewritten" && weldsFunction(context, name) && !(appended && sameReturn),
-        )
-        .map((change) => ({
-          symbol: change.symbol,
-          message: `the weld ${change.symbol} takes or returns something else`,
-          ...firstDifference(context, change),
-        })),
+        .filter(({ kind, name }) => kind === "rewritten" && weldsFunction(context, name))
+        .flatMap((change) => {
+          const weld = context.chapter.welds.find(({ name }) => name === change.name)
+          const needs = change.requires?.find((parameter) => !weld?.requires?.includes(parameter))
+          const reason = change.breaks ?? (needs && `the new parameter \`${needs}\` has to be given`)
+          const message = `the weld ${change.symbol} breaks old calls: ${reason?.replaceAll(/\s+/g, " ")}`
+          return reason === undefined ? [] : [{ symbol: change.symbol, message, ...firstDifference(context, change) }]
+        }),
   },
   {
     id: "R8-PLACE",
@@ -173,6 +229,35 @@ export const R8: Rule[] = [
         })),
   },
   {
+    id: "R8-DOC",
+    article: "R8",
+    sentence: "A comment above each declaration of the core says what it promises.",
+    sentenceZh: "核心的每个声明上面都有一句注释，说它保证什么。",
+    fix: "Write a sentence above it: /** … */. What old declarations say is compared to the byte.",
+    scope: "pair",
+    lifted: "nothing",
+    find: (context) =>
+      context.course === undefined
+        ? findAdded(context)
+            .filter(({ documented }) => !documented)
+            .map((declaration) => ({
+              symbol: declaration.name,
+              message: `${declaration.name} has no comment that says what it promises`,
+              next: placeOf(context.next, declaration),
+            }))
+        : [],
+  },
+  {
+    id: "R8-MANIFEST",
+    article: "R8",
+    sentence: "A chapter's entry in the manifest is complete, in the order of the source, and says nothing twice.",
+    sentenceZh: "清单里一章的条目写全了，按源码的顺序，不说两遍。",
+    fix: "Put the entry in scripts/manifest.ts right.",
+    scope: "pair",
+    lifted: "nothing",
+    find: findManifestFaults,
+  },
+  {
     id: "R8-UNLISTED",
     article: "R8",
     sentence: BOTH_WAYS,
@@ -181,13 +266,14 @@ export const R8: Rule[] = [
     scope: "pair",
     lifted: "nothing",
     find: (context) => {
-      const { chapter, next, changes, old } = context
-      const parts = next.core
-        .filter(
-          (declaration) =>
-            old === undefined || changes.some((change) => change.kind === "added" && change.name === declaration.name),
+      const { chapter, next } = context
+      const parts = findAdded(context)
+        .filter(({ exported }) => exported)
+        .flatMap((declaration) =>
+          (declaration.names.length > 0 ? declaration.names : [declaration.name])
+            .filter((name) => !chapter.parts.includes(name))
+            .map((name) => ({ ...declaration, name })),
         )
-        .filter((declaration) => declaration.exported && !chapter.parts.includes(declaration.name))
       const listed = chapter.gains
       const gains = findOwnGains(context).filter(
         (gain) => listed && !listed[gain.name]?.includes(gain.text) && !isReplacement(context, gain),
@@ -215,17 +301,20 @@ export const R8: Rule[] = [
     scope: "pair",
     lifted: "nothing",
     find: (context) => {
-      const { chapter, next, changes, old } = context
-      const added = next.core.filter(
-        (declaration) => old?.core.every((other) => other.name !== declaration.name) ?? true,
-      )
-      const parts = chapter.parts.filter((name) => !added.some((declaration) => declaration.name === name))
+      const { chapter, next, changes } = context
+      const added = new Set(findAdded(context).flatMap(({ names }) => names))
+      const parts = chapter.parts.filter((name) => !added.has(name))
+      // An upgrade is declared as one; that it happened is no reason to call it a weld as well.
       const happened = new Set(
         changes
-          .filter((change) => !["identical", "grown", "added"].includes(change.kind))
+          .filter((change) => !isU1(context, change) && !/^(identical|grown|added|field-)/.test(change.kind))
           .map((change) => change.symbol),
       )
       const welds = chapter.welds.filter(({ name }) => !happened.has(name))
+      const required = chapter.welds.flatMap(({ name, requires = [] }) => {
+        const change = changes.find(({ kind, symbol }) => kind === "rewritten" && symbol === name)
+        return requires.filter((text) => !change?.requires?.includes(text)).map((text) => [name, text] as const)
+      })
       const gained = findOwnGains(context).map(({ name, text }) => `${name} ${text}`)
       const gains = Object.entries(chapter.gains ?? {}).flatMap(([name, texts]) =>
         texts.filter((text) => !gained.includes(`${name} ${text}`)).map((text) => [name, text] as const),
@@ -243,6 +332,11 @@ export const R8: Rule[] = [
         ...gains.map(([name, text]) => ({
           symbol: name,
           message: `the manifest lists \`${text}\` as a gain of ${name}, and ${chapter.id} does not add it`,
+          next: findPlace(context, name),
+        })),
+        ...required.map(([name, text]) => ({
+          symbol: name,
+          message: `the manifest lists \`${text}\` as required by the weld ${name}, and ${chapter.id} does not add it`,
           next: findPlace(context, name),
         })),
         ...welds.map(({ name }) => ({

@@ -75,11 +75,60 @@ export function declaresWeld({ chapter }: Context, name: string): boolean {
 export function faultsOf(context: Context, kind: Change["kind"], say: (change: Change) => string): Fault[] {
   return context.changes
     .filter((change) => change.kind === kind && !isU1(context, change))
-    .map((change) => ({
-      symbol: change.symbol,
-      message: say(change).replaceAll(/\s+/g, " "),
-      ...(TEXTS.includes(kind) ? firstDifference(context, change) : { old: change.old, next: change.next }),
-    }))
+    .map((change) => {
+      const isText = TEXTS.includes(kind) && change.exact !== true
+      const spots = isText ? firstDifference(context, change) : { old: change.old, next: change.next }
+      const hidden = nameInvisible(context, change, spots)
+      return { symbol: change.symbol, message: `${say(change).replaceAll(/\s+/g, " ")}${hidden}`, ...spots }
+    })
+}
+
+/** What differs where nothing seems to: the character and its column. Empty where the difference can be seen. */
+function nameInvisible(context: Context, change: Change, { old, next }: Pick<Fault, "old" | "next">): string {
+  const [olds, nexts] = [context.old?.lines ?? [], context.next.lines]
+  let [before, after] = [(old?.line ?? 0) - 1, (next?.line ?? 0) - 1]
+  // A finding points at a line with something on it; what differs may be a blank one above.
+  while (before > 0 && after > 0 && olds[before] === nexts[after] && olds[before - 1]?.trim() === "") {
+    before--
+    after--
+  }
+  const isField = change.kind === "field-changed"
+  const [was, is] = isField ? [change.from, change.to] : [olds[before], nexts[after]]
+  if (was === undefined || is === undefined || was === is) return ""
+  const bare = (line: string): string =>
+    line
+      .replaceAll(/\p{Cf}/gu, "")
+      .replaceAll(/[\t\v\f\u0085\p{Z}]+/gu, " ")
+      .trim()
+  if (bare(was) !== bare(is)) return ""
+  let column = 0
+  while (was[column] === is[column]) column++
+  const [lost, got] = [was.at(column), is.at(column)].map((char) =>
+    char === undefined ? undefined : nameCharacter(char),
+  )
+  const isMore = was.slice(column) === is.slice(column + 1)
+  const what = isMore ? `${got} too many` : `${got ?? "its end"} instead of ${lost ?? "its end"}`
+  const line = isField ? "" : `line ${after + 1}, `
+  return `; only what cannot be seen differs: ${line}column ${column + 1} has ${what}`
+}
+
+function nameCharacter(char: string): string {
+  const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")
+  return `${INVISIBLE_NAMES[char] ?? `"${char}"`} (U+${code})`
+}
+
+const INVISIBLE_NAMES: Readonly<Record<string, string>> = {
+  " ": "a space",
+  "\t": "a tab",
+  "\u00ad": "a soft hyphen",
+  "\u00a0": "a no-break space",
+  "\u200b": "a zero-width space",
+  "\u200c": "a zero-width non-joiner",
+  "\u200d": "a zero-width joiner",
+  "\u202f": "a narrow no-break space",
+  "\u2060": "a word joiner",
+  "\u3000": "an ideographic space",
+  "\ufeff": "a byte order mark",
 }
 
 /** Changes of a text of several lines. */

@@ -1,16 +1,28 @@
 /** U2: a name has one meaning in the whole course. */
 import ts from "typescript"
 import { CHAPTERS } from "../manifest.ts"
-import { type Declaration, withoutStyle } from "../surface.ts"
+import { type Declaration, type Surface, withoutStyle } from "../surface.ts"
+import { LANGUAGE } from "./language.ts"
 import { spotAt } from "./r7.ts"
 import { type Fault, placeOf, type Rule } from "./rule.ts"
 
-/** Every name that a core of the course exports. */
-const COURSE = CHAPTERS.flatMap((chapter) => chapter.parts)
+/** Every name that a core of the course exports, with the chapter that brings it. */
+const COURSE = new Map(CHAPTERS.flatMap((chapter) => chapter.parts.map((part) => [part, chapter.id] as const)))
 
-/** Whether a node gives a name to something. */
+/** The name that a node gives to something, if it does: in its own file, or for those who import it. */
+function nameGiven(node: ts.Node): string | undefined {
+  const isAlias = ts.isExportSpecifier(node) && node.propertyName !== undefined
+  if (!isAlias && !ts.isNamespaceExport(node) && !isNaming(node)) return undefined
+  const { name } = node
+  if (name === undefined || ts.isObjectBindingPattern(name) || ts.isArrayBindingPattern(name)) return undefined
+  return ts.isIdentifier(name) || ts.isStringLiteral(name) ? name.text : name.getText()
+}
+
+/** Whether a node declares a name. */
 function isNaming(node: ts.Node): node is ts.NamedDeclaration {
   return (
+    ts.isImportEqualsDeclaration(node) ||
+    ts.isNamespaceExportDeclaration(node) ||
     ts.isTypeParameterDeclaration(node) ||
     ts.isImportClause(node) ||
     ts.isImportSpecifier(node) ||
@@ -31,7 +43,13 @@ function isNaming(node: ts.Node): node is ts.NamedDeclaration {
 
 /** A declaration itself, or the statement that a constant is declared in. */
 function statementOf(node: ts.Node): ts.Node {
-  return ts.isVariableDeclaration(node) ? node.parent.parent : node
+  const isPart =
+    ts.isVariableDeclaration(node) ||
+    ts.isVariableDeclarationList(node) ||
+    ts.isBindingElement(node) ||
+    ts.isObjectBindingPattern(node) ||
+    ts.isArrayBindingPattern(node)
+  return isPart ? statementOf(node.parent) : node
 }
 
 /** What others see of a declaration: fields, union members, public members, the types of parameters and of what is returned. */
@@ -96,37 +114,45 @@ function isPrivate(node: ts.Node): boolean {
   return modifiers.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword)
 }
 
+/** The chapter in whose section a node of the core stands. The demo is behind all of them. */
+function sectionAt({ core }: Surface, node: ts.Node): string {
+  const around = core.find(({ nodes }) =>
+    nodes.some((statement) => node.pos >= statement.pos && node.end <= statement.end),
+  )
+  return around?.section ?? "s99"
+}
+
+/** What is wrong with giving this name to something else, if anything is. */
+function secondMeaning(name: string, own: Declaration | undefined): string | undefined {
+  const chapter = COURSE.get(name)
+  if (LANGUAGE.has(name))
+    return `${name} is a name of the language, which the core relies on, and is declared to mean something else`
+  if (own !== undefined)
+    return `${name} is a part of ${own.section || "the core"}, and is declared a second time to mean something else`
+  return chapter && `${name} is declared outside of the core, and ${chapter} claims this name for a part of it`
+}
+
 export const U2: Rule[] = [
   {
     id: "U2-SECOND-MEANING",
     article: "U2",
     sentence:
-      "A name that a core exports is declared once and means the same in every chapter; nothing else is called by it.",
-    sentenceZh: "核心导出的名字只声明一次，在每一章里都是同一个意思；别的东西不叫这个名字。",
-    fix: "Choose another name for the second thing; a part of a chapter stands in its core, above the banner of the demo.",
+      "A name that a core exports, or uses of the language, means the same in every chapter; nothing else is called by it.",
+    sentenceZh: "核心导出的名字、核心用到的语言自带的名字，在每一章里都是同一个意思；别的东西不叫这个名字。",
+    fix: "Choose another name for the newcomer of the two; a part of a chapter stands in its core, above the banner of the demo.",
     scope: "chapter",
     lifted: "nothing",
-    find: ({ next }) => {
-      const dictionary = new Set([...COURSE, ...next.core.map((declaration) => declaration.name)])
-      const inCore = (name: string): boolean => next.core.some((declaration) => declaration.name === name)
+    find: ({ next, chapter }) => {
       const faults: Fault[] = []
-      const seen = new Set<string>()
       const visit = (node: ts.Node): void => {
-        const name = isNaming(node) ? node.name?.getText() : undefined
-        if (name !== undefined && dictionary.has(name)) {
-          const first =
-            !seen.has(name) &&
-            next.core.some((declaration) => declaration.name === name && declaration.node === statementOf(node))
-          if (!first)
-            faults.push({
-              symbol: name,
-              message: inCore(name)
-                ? `${name} is declared a second time, with a meaning of its own`
-                : `${name} is declared outside of the core, and the course has this name for a part of it`,
-              next: spotAt(next, node),
-            })
-          seen.add(name)
-        }
+        const name = nameGiven(node)
+        const own = next.core.find(({ names }) => name !== undefined && names.includes(name))
+        const message = name === undefined ? undefined : secondMeaning(name, own)
+        const isFirst = own?.nodes.some((statement) => statement === statementOf(node)) && !LANGUAGE.has(name ?? "")
+        // Of a new part and an old name, the part is the newcomer.
+        const isOld = own?.section === chapter.id && sectionAt(next, node) < chapter.id
+        const spot = isOld && own !== undefined ? spotAt(next, own.node) : spotAt(next, node)
+        if (name !== undefined && message !== undefined && !isFirst) faults.push({ symbol: name, message, next: spot })
         ts.forEachChild(node, visit)
       }
       ts.forEachChild(next.source, visit)

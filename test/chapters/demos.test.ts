@@ -1,17 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process"
 import fs from "node:fs"
 import os from "node:os"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { CHAPTERS } from "../../scripts/manifest.ts"
+import { CHAPTERS, type ChapterId, findChapter } from "../../scripts/manifest.ts"
+import { finish, type Run, runScript, startScript } from "../support/commands.ts"
 import { part, ROOT } from "../support/ladder.ts"
-
-type Run = {
-  code: number | null
-  stdout: string
-  stderr: string
-}
+import { ends } from "../support/tier.ts"
 
 /** Starts a chapter as a reader would, in some other folder, and waits for its end. */
 function start(
@@ -19,24 +14,12 @@ function start(
   args: string[] = [],
   { file, preload }: { file?: string; preload?: string } = {},
 ): Promise<Run> {
-  const folder = CHAPTERS.find((chapter) => chapter.id === id)?.folder ?? ""
-  const imports = ["--import", import.meta.resolve("tsx"), ...(preload === undefined ? [] : ["--import", preload])]
-  const child = spawn(process.execPath, [...imports, file ?? path.join(ROOT, folder, "code.ts"), ...args], {
-    cwd: os.tmpdir(),
-    env: { ...process.env, NO_COLOR: "1" },
-  })
-  return finish(child)
-}
-
-function finish(child: ChildProcess): Promise<Run> {
-  const run: Run = { code: null, stdout: "", stderr: "" }
-  child.stdout?.setEncoding("utf8").on("data", (text: string) => (run.stdout += text))
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => (run.stderr += text))
-  return new Promise((resolve) => child.on("close", (code) => resolve({ ...run, code })))
+  const script = file ?? path.join(ROOT, findChapter(id).folder, "code.ts")
+  return runScript(script, args, preload === undefined ? {} : { preload })
 }
 
 /** What each demo must show: the one thing that the chapter before could not do. */
-const SHOWN: Record<string, RegExp[]> = {
+const SHOWN: Record<ChapterId, readonly RegExp[]> = {
   s01: [/You are Ada: message 3 of 5 says so/, /error: no connection to the model/],
   s02: [/I was told of no tool/, /I was told of read_file\(path\)/, /tool "read_file" is already registered/],
   s03: [/text_delta","text":"two, "/, /error: the line broke/],
@@ -68,7 +51,7 @@ part("s01", "demo", (chapter) => {
   test("runs without a word on standard error and shows what is new", () => {
     const run = runs.get(chapter.id)
     expect(run).toMatchObject({ code: 0, stderr: "" })
-    for (const shown of SHOWN[chapter.id] ?? []) expect(run?.stdout).toMatch(shown)
+    for (const shown of SHOWN[findChapter(chapter.id).id]) expect(run?.stdout).toMatch(shown)
     expect(run?.stdout).not.toContain(ROOT)
     expect(run?.stdout.split("\n").length).toBeLessThan(40)
   })
@@ -199,8 +182,8 @@ describe("starting a chapter", () => {
 
   test("ends quietly when the reader closes the pipe", async () => {
     const code = path.join(ROOT, "s12_packages", "code.ts")
-    const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), code], { cwd: os.tmpdir() })
-    child.stdout.once("data", () => child.stdout.destroy())
+    const child = startScript(code)
+    child.stdout?.once("data", () => child.stdout?.destroy())
     const run = await finish(child)
     expect([run.code, run.stderr]).toEqual([0, ""])
   })
@@ -214,25 +197,28 @@ describe("starting a chapter", () => {
 })
 
 describe("JSON mode on the command line", () => {
-  test.each(["s10", "s11", "s12"])("B93: %s keeps standard output for events, whoever else prints", async (id) => {
-    const stray = path.join(temporary, "stray.mjs")
-    const noisy = "console.log('stray'); process.stdout.write('stray without an end');"
-    // A promise and a tool both print in the middle of the turn: `split` is called by the scripted provider and by the hooks.
-    fs.writeFileSync(
-      stray,
-      `const split = String.prototype.split
+  test.each(ends(["s10", "s11", "s12"]))(
+    "B93: %s keeps standard output for events, whoever else prints",
+    async (id) => {
+      const stray = path.join(temporary, "stray.mjs")
+      const noisy = "console.log('stray'); process.stdout.write('stray without an end');"
+      // A promise and a tool both print in the middle of the turn: `split` is called by the scripted provider and by the hooks.
+      fs.writeFileSync(
+        stray,
+        `const split = String.prototype.split
        String.prototype.split = function (...args) {
          if (process.argv.includes("--json") && args[0] instanceof RegExp && String(args[0]).includes("then")) { ${noisy} }
          return split.apply(this, args)
        }`,
-    )
-    const run = await start(id, ["--json", "read LICENSE"], { preload: pathToFileURL(stray).href })
-    expect(run.code).toBe(0)
-    expect(run.stderr).toContain("stray without an end")
-    const events = run.stdout
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line) as { type: string })
-    expect(events.map((event) => event.type)).toEqual(["message", "message", "message", "done"])
-  })
+      )
+      const run = await start(id, ["--json", "read LICENSE"], { preload: pathToFileURL(stray).href })
+      expect(run.code).toBe(0)
+      expect(run.stderr).toContain("stray without an end")
+      const events = run.stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line) as { type: string })
+      expect(events.map((event) => event.type)).toEqual(["message", "message", "message", "done"])
+    },
+  )
 })

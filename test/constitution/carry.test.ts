@@ -15,6 +15,7 @@ import {
   replaceOnce,
   startCommandServer,
 } from "../support/commands.ts"
+import { ends } from "../support/tier.ts"
 
 const IDS = CHAPTERS.map(({ id }) => id)
 
@@ -26,6 +27,10 @@ const NEW = "    const { name } = sealed.spec\n    this.#tools.set(name, sealed)
 const CONTESTED = "  const message = await requestMessage(options.provider, buildProviderInput(state, options))\n"
 const REPLACED =
   "  const input = buildProviderInput(state, options)\n  const message = await requestMessage(options.provider, input)\n"
+
+/** An edit in s02 of lines that stand alike in s04. */
+const CLEAR = '  if (typeof tool?.spec?.name !== "string")'
+const CLEARED = '  if (typeof tool?.spec?.name !== "string" || tool.spec.name === undefined)'
 
 /** An edit in the part of s05. */
 const OWN_OLD = "  if (hooks.beforeToolCall === undefined) return\n"
@@ -88,6 +93,12 @@ describe("npm run carry", () => {
     conflict: () => {
       const copy = makeRepository()
       copy.edit("s02", CONTESTED, REPLACED)
+      return play(copy, ["s02"], ["s02", "--write"], ["s02", "--write"])
+    },
+    partly: () => {
+      const copy = makeRepository()
+      copy.edit("s02", CONTESTED, REPLACED)
+      copy.edit("s02", CLEAR, CLEARED)
       return play(copy, ["s02"], ["s02", "--write"], ["s02", "--write"])
     },
     force: () => {
@@ -188,6 +199,23 @@ describe("npm run carry", () => {
     ])
   })
 
+  test("writes what is clear in the chapter in conflict, and names the line of the file where it is not", () => {
+    const { copy, runs, changes } = scenes.partly
+    for (const run of runs) expect(run).toMatchObject({ code: 1, stderr: "" })
+    const clear = replaceOnce(copy.original().s04 ?? "", CLEAR, CLEARED)
+    expect(changes.map(({ s04 }) => s04)).toEqual([undefined, clear, clear])
+    expect(Object.keys(changes[1] ?? {})).toEqual(["s02", "s03", "s04"])
+    const lineOf = (text: string): number =>
+      text.split("\n").findIndex((line) => line.includes("await runEventedToolLoop(")) + 1
+    const [before, after] = [copy.original().s04 ?? "", clear].map(lineOf)
+    expect(runs[0]?.stdout).toContain(`s04  conflict: both sides changed these lines\n  at line ${before}\n`)
+    expect(runs[0]?.stdout).toContain("\n  and 1 place without a conflict\n")
+    expect(runs[1]?.stdout).toContain("\nWritten: s03_stream/code.ts, s04_toolloop/code.ts.\n")
+    expect(runs[1]?.stdout).toContain(
+      `Make the edit at line ${after} there by hand, then: npm run carry -- s04 --write\n`,
+    )
+  })
+
   test("refuses to touch a chapter that has changes of its own, and writes nothing then", () => {
     const { runs, changes } = scenes.force
     expect(expectRefusal(runs[0] as Run, "carry")).toMatch(/^s05 has .*changes of its own: .*--force/)
@@ -211,7 +239,7 @@ describe("npm run carry", () => {
       [0, ""],
       [0, ""],
     ])
-    expect(runs[0]?.stdout).toMatch(/^The core of s02 is as it was at HEAD: nothing to carry\. .*\n$/)
+    expect(runs[0]?.stdout).toMatch(/^The core of s02 is as it was at HEAD: nothing to carry\. .* --base HEAD~1\.\n$/)
     expect(changes).toEqual([edited(copy, "s02"), edited(copy, ...IDS.slice(1))])
   })
 
@@ -237,6 +265,9 @@ describe("npm run carry refuses, and writes nothing,", () => {
     [["s13", "--write"], /^unknown chapter "s13": expected one of s01, s02, .*, s12$/],
     [["s02", "--write", "--base", "nowhere"], /nowhere/],
     [["s02", "--write", "--base", "HEAD~1"], /HEAD~1/],
+    [["s02", "--write", "--base", ""], /^--base expects a commit, got nothing/],
+    [["s02", "--write", "--base=--output=x"], /--output=x, expected a commit/],
+    [["s02", "--write", "--base", ":0"], /:0, expected a commit/],
     [["s02", "--write", "--hard"], /^Unknown option '--hard'/],
   ]
   const misused = makeRepository()
@@ -253,13 +284,13 @@ describe("npm run carry refuses, and writes nothing,", () => {
   }
 
   /** The kind of damage, and the chapter that has it. */
-  const DAMAGES: [what: string, id: string][] = [
+  const DAMAGES = ends<[what: string, id: string]>([
     ["has CRLF line ends", "s02"],
     ["has a syntax error", "s02"],
     ["is missing", "s02"],
     ["has CRLF line ends", "s07"],
     ["has a syntax error", "s12"],
-  ]
+  ])
 
   type Damaged = { run: Run; untouched: boolean }
 
@@ -293,11 +324,23 @@ describe("npm run carry refuses, and writes nothing,", () => {
     })
   }
 
+  test("a chapter in another encoding, whose bytes it would destroy", async () => {
+    const copy = makeRepository()
+    copy.edit("s02", OLD, NEW)
+    const file = copy.file("s05")
+    // A comment of two Chinese characters, as GBK has them.
+    fs.appendFileSync(file, Buffer.from([0x2f, 0x2f, 0xd6, 0xd0, 0xce, 0xc4, 0x0a]))
+    const bytes = fs.readFileSync(file)
+    const run = await command(copy, "carry", "s02", "--write", "--force")
+    expect(expectRefusal(run, "carry")).toMatch(/s05_hooks\/code\.ts is not UTF-8, first at line \d+: ./)
+    expect(fs.readFileSync(file).equals(bytes)).toBe(true)
+  })
+
   const lost = doBeforeAll({
     run: () => new Copy(temporary).run("carry", ["s02", "--write"], { env: { GIT_CEILING_DIRECTORIES: temporary } }),
   })
 
   test("where there is no git repository", () => {
-    expect(expectRefusal(lost.run, "carry")).toMatch(/s02_tools\/code\.ts at HEAD: .*git/)
+    expect(expectRefusal(lost.run, "carry")).toMatch(/s02_tools\/code\.ts at HEAD, expected a commit: .*git/)
   })
 })

@@ -268,13 +268,13 @@ describe("the chapters", () => {
       at: "    const { stopReason, ...sent } = message",
     },
     {
-      says: "a weld of s09 calls its parameter otherwise",
+      says: "a weld of s09 takes another parameter",
       chapter: "s09",
-      from: "export function recordMessage(state: AgentState,",
-      to: "export function recordMessage(session: AgentState,",
+      from: "export async function runOneTurn(state: AgentState, prompt: string,",
+      to: "export async function runOneTurn(state: AgentState, prompt: unknown,",
       rule: "R8-SIGNATURE",
-      symbol: "recordMessage",
-      at: "export function recordMessage(session: AgentState,",
+      symbol: "runOneTurn",
+      at: "export async function runOneTurn(state: AgentState, prompt: unknown,",
     },
     {
       says: "s04 lacks a field that the manifest lists, and s05 has it",
@@ -370,6 +370,43 @@ describe("the chapters", () => {
     })
   }
 
+  test("hide no fault behind one of the chapter before", () => {
+    const COMMENT = "/** The first id that occurs twice, if any. */"
+    const RULED = 'if (hooks.beforeToolCall === undefined) return { type: "allow" }'
+    const texts = IDS.map((id) => {
+      const worded =
+        id < "s05" ? here.read(id) : replaceOnce(here.read(id), COMMENT, COMMENT.replace("/**", "/** Also:"))
+      return id < "s06" ? worded : replaceOnce(worded, RULED, `${RULED}\n  void 0`)
+    })
+    const edited = CHAPTERS.map((chapter, index) => readSurface(chapter, chapterFile(chapter), texts[index]))
+    const found = checkSteps(pairChapters(edited)).map(({ rule, chapter, symbol }) => [rule, chapter, symbol])
+    expect(found).toEqual([
+      ["R8-REFORMATTED", "s05", "findRepeated"],
+      ["R8-REWRITTEN", "s06", "decideToolCall"],
+    ])
+  })
+
+  test("hide no undeclared weld behind a fault of the chapter that welded before", () => {
+    const ENTRY = "export function describeError("
+    const texts = IDS.map((id) => {
+      const renamed =
+        id === "s09" ? replaceOnce(here.read(id), ENTRY, `${ENTRY.replace("export ", "")}`) : here.read(id)
+      return id < "s11"
+        ? renamed
+        : replaceOnce(renamed, "  Object.freeze(event)\n", "  Object.freeze(event)\n  void 0\n")
+    })
+    const edited = CHAPTERS.map((chapter, index) => {
+      const text = index === 9 ? replaceOnce(texts[index] ?? "", '? "a promise" :', '? "promise" :') : texts[index]
+      return readSurface(chapter, chapterFile(chapter), text)
+    })
+    const found = checkSteps(pairChapters(edited)).map(({ rule, chapter, symbol }) => [rule, chapter, symbol])
+    expect(found).toEqual([
+      ["R8-EXPORT", "s09", "describeError"],
+      ["R8-REWRITTEN", "s10", "expectString"],
+      ["R8-REWRITTEN", "s11", "publish"],
+    ])
+  })
+
   test("were edited against each article of the constitution, and each chapter was", () => {
     expect([...new Set(EDITS.map(({ rule }) => rule.slice(0, 2)))].sort()).toEqual([...ARTICLES].sort())
     expect([...new Set(EDITS.map(({ chapter }) => chapter))].sort()).toEqual(IDS.slice(1))
@@ -419,7 +456,7 @@ describe("npm run check", () => {
     copy: () => command(copy, "check", "--github"),
     copyJson: () => command(copy, "check", "--json"),
     actions: () => copy.run("check", ["--only", "s09"], { env: { GITHUB_ACTIONS: "true" } }),
-    closed: () => copy.runUnread("check"),
+    closed: () => copy.runUnread("check", ["--only", "s05"]),
   })
 
   test("is what package.json calls check", () => {
@@ -616,6 +653,55 @@ describe("npm run check refuses", () => {
     kind.damage(file)
   }
 
+  const here04 = Buffer.from(here.read("s04"))
+  const UNREADABLE: [what: string, bytes: Uint8Array, says: RegExp][] = [
+    [
+      "is saved as GBK",
+      Buffer.concat([here04, Buffer.from([0x2f, 0x2f, 0xd6, 0xd0, 0xce, 0xc4])]),
+      /is not UTF-8, first at line \d+: ./,
+    ],
+    ["is saved as UTF-16", Buffer.from(`\uFEFF${here.read("s04")}`, "utf16le"), /is UTF-16, expected UTF-8: ./],
+    [
+      "has a line end that only TypeScript counts",
+      Buffer.from(replaceOnce(here.read("s04"), "/** What the person said. */", "/** What\u2028the person said. */")),
+      /code\.ts:\d+:9 has the invisible line end U\+2028, .*: ./,
+    ],
+    ["is nested too deeply to be parsed", Buffer.from("[".repeat(2500)), /nested too deeply|is not valid TypeScript/],
+    [
+      "is nested too deeply",
+      Buffer.from(`${here.read("s04")}void ${"[".repeat(400)}${"]".repeat(400)}\n`),
+      /code\.ts:\d+ is nested \d+ levels deep, expected at most 300: ./,
+    ],
+  ]
+  const unreadable = doBeforeAll(
+    Object.fromEntries(
+      UNREADABLE.map(([what, bytes]) => {
+        const file = writeFile(what, "")
+        fs.writeFileSync(file, bytes)
+        return [what, () => command(here, "check", "--as", "s04", file)]
+      }),
+    ),
+  )
+
+  test.each(UNREADABLE)("a file that %s, with one clear line and exit code 2", (what, _bytes, says) => {
+    expect(expectRefusal(unreadable[what] as Run, "check")).toMatch(says)
+  })
+
+  test.each<[string, (chapter: Chapter) => Chapter, string]>([
+    [
+      "an id",
+      (chapter) => ({ ...chapter, id: "s5" as ChapterId }),
+      'chapter 5 in scripts/manifest.ts has the id "s5", expected s05',
+    ],
+    [
+      "a folder",
+      (chapter) => ({ ...chapter, folder: "hooks" }),
+      's05 in scripts/manifest.ts has the folder "hooks", expected',
+    ],
+  ])("a manifest with %s that is mistyped, in one sentence", (_what, change, says) => {
+    expect(() => readChapters(CHAPTERS.map((one) => (one.id === "s05" ? change(one) : one)))).toThrow(says)
+  })
+
   const MISUSES: [args: string[], says: RegExp][] = [
     [["--upto", "s99"], /^unknown chapter "s99": expected one of s01, s02, .*, s12$/],
     [["--only", ""], /^unknown chapter ""/],
@@ -634,6 +720,15 @@ describe("npm run check refuses", () => {
       expect(expectRefusal(misuses[args.join(" ")] as Run, "check")).toMatch(says)
     })
   }
+})
+
+test("a chapter whose text has changed is read again, and one whose text has not is what it was", () => {
+  const file = writeFile("read again", here.read("s05"))
+  const read = () => readChapters(CHAPTERS, { s05: file }).find(({ chapter }) => chapter.id === "s05")
+  const first = read()
+  expect(read()).toBe(first)
+  fs.appendFileSync(file, "// One line more.\n")
+  expect(read()?.text).toBe(`${first?.text}// One line more.\n`)
 })
 
 describe("npm run check --watch", { timeout: 600_000 }, () => {

@@ -15,6 +15,7 @@ import {
   type Run,
   startCommandServer,
 } from "../support/commands.ts"
+import { ends } from "../support/tier.ts"
 
 const PIPE = { env: { NO_COLOR: undefined } }
 const COLORS = { env: { NO_COLOR: undefined, FORCE_COLOR: "1" } }
@@ -90,8 +91,13 @@ describe("npm run diff", () => {
   copy.edit("s05", `${declarationIn("s05", "assertUnique")}\n\n`, "")
 
   const runs = doBeforeAll({
-    text: () => here.run("diff", ["s11", "--width", "80"], PIPE),
-    colored: () => here.run("diff", ["s11", "--width", "80"], COLORS),
+    text: () => here.run("diff", ["s11"], PIPE),
+    colored: () => here.run("diff", ["s11"], COLORS),
+    narrow: () => command(here, "diff", "s04", "--width", "20"),
+    narrowStat: () => command(here, "diff", "s01", "s12", "--stat", "--width", "20"),
+    terminalStat: () => command(here, "diff", "s01", "s12", "--stat", "--width", "80"),
+    unwrapped: () => command(here, "diff", "s04"),
+    unwrappedStat: () => command(here, "diff", "s01", "s12", "--stat"),
     json: () => here.run("diff", ["10", "11", "--json"], COLORS),
     far: () => command(here, "diff", "s03", "s07", "--json"),
     back: () => command(here, "diff", "s07_session", "s03_stream", "--json"),
@@ -239,6 +245,19 @@ describe("npm run diff", () => {
     expect(sides).toContainEqual(["load(): ContextResource[] {", "load(trust?: ProjectTrust): ContextResource[] {"])
   })
 
+  test("wraps what is longer than the terminal is wide, and loses nothing", () => {
+    const longest = (run: Run): number => Math.max(...run.stdout.split("\n").map((line) => line.length))
+    expect(longest(runs.narrow)).toBeLessThanOrEqual(20)
+    expect(longest(runs.narrowStat)).toBeLessThanOrEqual(20)
+    expect(longest(runs.terminalStat)).toBeLessThanOrEqual(80)
+    expect(longest(runs.unwrapped)).toBeGreaterThan(150)
+    const letters = (run: Run): string => run.stdout.replaceAll(/\s/g, "")
+    expect(letters(runs.terminalStat)).toBe(letters(runs.unwrappedStat))
+    const [changes] = runs.narrow.stdout.split(/^Added: /m)
+    const [whole] = runs.unwrapped.stdout.split(/^Added {9}/m)
+    expect(changes?.replaceAll(/\s/g, "")).toBe(whole?.replaceAll(/\s/g, ""))
+  })
+
   test("has a group of its own for what is not allowed", () => {
     const names = ["TurnOptions.output", "expectString", "assertUnique"]
     const shown = readShown(runs.damaged.stdout).filter(({ group }) => group === "Not allowed")
@@ -270,15 +289,16 @@ describe("npm run diff refuses", () => {
     [["s01", "s02", "s03"], /^expected one chapter or two, got 3$/],
     [["s04", "4"], /^s04 and s04 are the same chapter$/],
     [["s03", "chapter"], /^unknown chapter "chapter": expected one of s01, s02, .*, s12$/],
-    [["s04", "--width", "x"], /^--width expects a whole number from 20 on, got "x"$/],
-    [["s04", "--width", "19"], /^--width expects a whole number from 20 on, got "19"$/],
+    [["s04", "--width", "x"], /^--width expects a whole number from 20 to 1000, got "x"$/],
+    [["s04", "--width", "1e9"], /^--width expects a whole number from 20 to 1000, got "1e9"$/],
+    [["s04", "--width", "19"], /^--width expects a whole number from 20 to 1000, got "19"$/],
     [["s04", "--stat", "--json"], /^--stat, --unified, --json and --markdown exclude each other$/],
     [["s04", "--side-by-side"], /^Unknown option '--side-by-side'/],
   ]
   const runs = doBeforeAll({
     ...Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => command(here, "diff", ...args)])),
     ...Object.fromEntries(
-      BROKEN.map(({ what, damage }, index) => {
+      ends(BROKEN).map(({ what, damage }, index) => {
         const copy = new Copy(temporary)
         damage(copy.file(index % 2 === 0 ? "s04" : "s05"))
         return [what, () => command(copy, "diff", "s04", "s05")]
@@ -286,7 +306,7 @@ describe("npm run diff refuses", () => {
     ),
   })
 
-  for (const { what, says } of BROKEN) {
+  for (const { what, says } of ends(BROKEN)) {
     test(`a chapter that ${what}, with one clear line and exit code 2`, () => {
       expect(expectRefusal(runs[what] as Run, "diff")).toMatch(says)
     })

@@ -2,13 +2,14 @@
  * Two small chapters per fixture, and everything that the rules find in the second. A file is cut into sections at lines that start with
  * `//===`: `what` in a clause, `old` (not for a first chapter), `new`, the `course`'s own form where `new` is a reader's, what the `manifest` says of the new chapter, and the findings to
  * `expect`, all of them, in order. `line` is the text of the line that a finding points at, in `new` or, for what is gone, in `old`; it is
- * null for what stands in the manifest only. `was` is the line in `old` of a finding that points at both. Each fixture meets every rule.
+ * null for what stands in the manifest only. `was` is the line in `old` of a finding that points at both, and `says` a part of its message. Each
+ * fixture meets every rule.
  */
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, test } from "vitest"
-import type { Spot } from "../../scripts/compare.ts"
+import { findGains, type Spot } from "../../scripts/compare.ts"
 import { checkSteps, pairChapters, type Step } from "../../scripts/constitution.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../../scripts/manifest.ts"
 import { RULES } from "../../scripts/rules/index.ts"
@@ -20,6 +21,8 @@ type Expectation = {
   symbol: string
   was?: string
   line: string | null
+  /** A part of the message, where the fixture is about that. */
+  says?: string
 }
 
 type Fixture = {
@@ -30,7 +33,8 @@ type Fixture = {
   next: string
   /** The chapter as the course has it, for rules about a reader's own file. */
   course: string | undefined
-  chapter: Chapter
+  /** Its gains stand here only if the fixture says so; `null` is for an entry that has none. */
+  chapter: Omit<Chapter, "gains"> & { gains?: Chapter["gains"] | null }
   expected: Expectation[]
 }
 
@@ -49,7 +53,13 @@ function readFixture(rule: string, name: string): Fixture {
     if (found === undefined || found === "") throw new Error(`${rule}/${name}: expected a section "${title}"`)
     return found
   }
-  const { chapter, ...entries } = JSON.parse(section("manifest")) as { chapter: string } & Partial<Chapter>
+  const { chapter: id, ...entries } = JSON.parse(section("manifest")) as { chapter: string } & Partial<
+    Fixture["chapter"]
+  >
+  const { gains: _, ...chapter } = findChapter(id)
+  // A reason in one language does, unless the fixture is about it.
+  const inBoth = <T extends { reason: string }>(list: readonly T[] = []): T[] =>
+    list.map((entry) => ({ reasonZh: entry.reason, ...entry }))
   return {
     rule,
     name,
@@ -57,23 +67,33 @@ function readFixture(rule: string, name: string): Fixture {
     old: sections.has("old") ? `${section("old")}\n` : undefined,
     next: `${section("new")}\n`,
     course: sections.has("course") ? `${section("course")}\n` : undefined,
-    chapter: { ...withoutGains(findChapter(chapter)), parts: [], welds: [], upgrades: [], ...entries },
+    chapter: { ...chapter, parts: [], ...entries, welds: inBoth(entries.welds), upgrades: inBoth(entries.upgrades) },
     expected: JSON.parse(section("expect")) as Expectation[],
   }
 }
 
-/** A chapter that says nothing of gains, so that a fixture need not list what it is not about. */
-function withoutGains({ gains, ...chapter }: Chapter): Chapter {
-  return chapter
+/** What was gained, as a list of it would have it, so that a fixture need not list what it is not about. */
+function gainsOf({ chapter }: Fixture, old: Surface | undefined, next: Surface): Chapter["gains"] {
+  const gains = old === undefined ? [] : findGains(old, next)
+  const others = gains.filter(({ text }) => chapter.upgrades.every(({ to }) => to !== text))
+  const names = [...new Set(others.map(({ name }) => name))]
+  const textsOf = (name: string): string[] => others.filter((gain) => gain.name === name).map(({ text }) => text)
+  return Object.fromEntries(names.map((name) => [name, [...new Set(textsOf(name))]]))
 }
 
-function readStep({ chapter, old, next, course }: Fixture): Step[] {
+function readStep(fixture: Fixture): Step[] {
+  const { chapter, course } = fixture
   const before = CHAPTERS.find((_, index) => CHAPTERS[index + 1]?.id === chapter.id)
-  if ((old === undefined) !== (before === undefined))
+  if ((fixture.old === undefined) !== (before === undefined))
     throw new Error(`${chapter.id} is compared with ${before?.id ?? "nothing"}, got another old text`)
-  const steps = pairChapters([readSurface(chapter, "new.ts", next)], before && readSurface(before, "old.ts", old))
+  const old = before && readSurface(before, "old.ts", fixture.old)
+  const empty = { ...chapter, gains: {} }
+  const gains =
+    chapter.gains === undefined ? gainsOf(fixture, old, readSurface(empty, "new.ts", fixture.next)) : chapter.gains
+  const entry = { ...chapter, gains: gains ?? undefined } as Chapter
+  const steps = pairChapters([readSurface(entry, "new.ts", fixture.next)], old)
   if (course === undefined) return steps
-  return steps.map((step) => ({ ...step, course: readSurface(chapter, "course.ts", course) }))
+  return steps.map((step) => ({ ...step, course: readSurface(empty, "course.ts", course) }))
 }
 
 /** The text of the line that a finding points at. Where it stands on several lines it proves nothing, and says so. */
@@ -148,7 +168,10 @@ for (const { id } of RULES) {
       test(title, () => {
         const steps = readStep(fixture)
         const findings = checkSteps(steps)
-        expect(findings.map((finding) => describeFinding(finding, steps[0]))).toEqual(expected)
+        const spots = expected.map(({ says: _, ...rest }) => rest)
+        expect(findings.map((finding) => describeFinding(finding, steps[0]))).toEqual(spots)
+        for (const [index, { says }] of expected.entries())
+          if (says !== undefined) expect(findings[index]?.message).toContain(says)
         for (const finding of findings) {
           const rule = RULES.find((candidate) => candidate.id === finding.rule)
           expect(finding).toMatchObject({ chapter: chapter.id, fix: rule?.fix })

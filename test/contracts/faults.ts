@@ -8,7 +8,7 @@ export type Fault = {
   old: string
   new: string
   /** The type or function, then the places in it, that the contract of the chapter has to name. */
-  named: readonly string[]
+  named: readonly [string, ...string[]]
   /** The neighbour it falls out with: the one before, whose promise it breaks, or the one after, which does not keep its own. */
   pair?: ChapterId
   /** Whether the witnesses of the upgrade that the chapter makes have to fail too. */

@@ -3,9 +3,26 @@ import path from "node:path"
 import { describe, expect, test } from "vitest"
 import { type Book, findBookProblems, findDifferences, readBook } from "../../scripts/books.ts"
 import { readChapters } from "../../scripts/constitution.ts"
-import { DOCUMENTS, findStale, renderDocument } from "../../scripts/docs.ts"
+import { argumentsOf, DOCUMENTS, findStale, renderDocument, runDocumented } from "../../scripts/docs.ts"
 import { CHAPTERS, findChapter } from "../../scripts/manifest.ts"
+import { runScript } from "../support/commands.ts"
 import { ROOT } from "../support/ladder.ts"
+import { DEEP } from "../support/tier.ts"
+
+const outputs = new Map<string, Promise<string>>()
+
+/** What a command of a book prints. Each is run once: in the deep tier as a process of its own, in the fast one served. */
+function run(command: string): Promise<string> {
+  const known = outputs.get(command) ?? (DEEP ? runDocumented(command) : runServed(command))
+  outputs.set(command, known)
+  return known
+}
+
+async function runServed(command: string): Promise<string> {
+  const [, , script = "", ...args] = argumentsOf(command)
+  const { stdout, stderr } = await runScript(path.join(ROOT, script), args, { cwd: ROOT, env: { COLUMNS: undefined } })
+  return `${stdout}${stderr}`.trimEnd()
+}
 
 const LANGUAGES = ["zh", "en"] as const
 const BOOKS = CHAPTERS.flatMap((chapter) =>
@@ -21,7 +38,7 @@ describe("the books", () => {
   })
 
   test("show the code as it is, the output as it comes, and the tables that the data gives", async () => {
-    const stale = await findStale(["README"])
+    const stale = await findStale(["README"], ROOT, run)
     const untrue = stale.map(({ file, text }) => {
       const is = fs.readFileSync(path.join(ROOT, file), "utf8").split("\n")
       const line = text.split("\n").findIndex((should, index) => should !== is[index])
@@ -58,7 +75,7 @@ describe("an untruth that is planted in a book is found", () => {
     ["a missing row of a table", (text) => text.replace("| 新增 | `Output` | 类型 |\n", "")],
   ])("%s", async (_name, change) => {
     const { text } = book(change)
-    const rendered = await renderDocument(text, document, readChapters(CHAPTERS))
+    const rendered = await renderDocument(text, document, readChapters(CHAPTERS), run)
     expect(rendered).toBe(readBook(chapter, "zh").text)
   })
 

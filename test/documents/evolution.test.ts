@@ -123,6 +123,7 @@ describe("EVOLUTION", () => {
 
 describe("pages", () => {
   test.each(PAGES)("%s links to what is there", (file) => {
+    expect(localLinks(read(file))).not.toEqual([])
     expect(lostAnchors(read(file))).toEqual([])
     expect(localLinks(read(file)).filter((link) => !fs.existsSync(path.join(ROOT, link)))).toEqual([])
   })
@@ -143,6 +144,7 @@ describe("pages", () => {
     ).toEqual([])
     const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> }
     const used = [...text.matchAll(/npm run ([\w:]+)/g)].map((match) => match[1] ?? "")
+    expect(used).not.toEqual([])
     expect(used.filter((name) => !(name in scripts))).toEqual([])
   })
 
@@ -156,9 +158,10 @@ describe("pages", () => {
     expect(folders.filter((name) => !text.includes(`| \`${name}/`))).toEqual([])
   })
 
-  test("the test command of the README is the one that CI runs", () => {
+  test("the test command of the README is the one that CI runs, and the deep tier behind it", () => {
     const ci = read(".ci/run")
     for (const file of ["README.md", "README.en.md"]) expect(read(file)).toContain("npm ci && npm test")
-    expect(ci.split("\n").filter((line) => line.startsWith("npm"))).toEqual(["npm ci && npm test"])
+    const commands = ci.split("\n").filter((line) => line.startsWith("npm"))
+    expect(commands).toEqual(["npm ci && npm test && npm run test:deep"])
   })
 })

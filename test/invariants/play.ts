@@ -330,7 +330,30 @@ function tryMove(tree: { moveTo(id: string | null): void; allEntries(): { id: st
   if (id === undefined) return
   try {
     tree.moveTo(id)
-  } catch {
+  } catch (error) {
     // Between calls and results nobody may stand; the script goes on where it was.
+    if (!/tool results are still due there/.test((error as Error).message)) throw error
   }
+}
+
+/** The scripts that were drawn from each seed. */
+const drawn = new Map<number, Script[]>()
+
+/** The first scripts of a seed: the same ones, in the same order, that `fc.assert` would try. */
+export function scriptsOf(seed: number, runs: number): readonly Script[] {
+  const known = drawn.get(seed) ?? []
+  const scripts = known.length >= runs ? known : fc.sample(anyScript, { seed, numRuns: runs })
+  drawn.set(seed, scripts)
+  return scripts.slice(0, runs)
+}
+
+let stage: { chapter: Driver; seen: Map<Script, Observation> } | undefined
+
+/** Plays a drawn script. All properties judge the same play: what was seen is kept until another chapter has its turn. */
+export async function playOnce(chapter: Driver, script: Script): Promise<Observation> {
+  if (stage?.chapter !== chapter) stage = { chapter, seen: new Map() }
+  const { seen } = stage
+  const known = seen.get(script) ?? (await play(chapter, script))
+  seen.set(script, known)
+  return known
 }

@@ -5,7 +5,7 @@ import { CHAPTERS, type ChapterId } from "../../scripts/manifest.ts"
 import { I1 } from "../../scripts/rules/i1.ts"
 import { readSurface } from "../../scripts/surface.ts"
 import { type Driver, type Message, recordOutput, type ToolCall } from "../support/driver.ts"
-import { anyScript, type Observation, play, type Script } from "./play.ts"
+import { anyScript, type Observation, play, playOnce, type Script, scriptsOf } from "./play.ts"
 
 /** A chapter under test: its program, and the text of it. */
 export type Subject = {
@@ -13,10 +13,11 @@ export type Subject = {
   text: string
 }
 
-/** How often, and from which seed. */
+/** How often, from which seed, and whether to look for the smallest script that fails. */
 export type Effort = {
   runs: number
-  seed?: number
+  seed: number
+  shrink?: boolean
 }
 
 /** Something that must hold. `check` throws, with the invariant in its words, where it does not. */
@@ -33,15 +34,23 @@ function demand(holds: boolean, say: () => string): void {
   if (!holds) throw new Broken(say())
 }
 
-/** A property over scripts: plays each and judges what was seen. */
+/** A property over scripts: judges what was seen of each. */
 function overScripts(
   judge: (seen: Observation, subject: Subject, script: Script) => void | Promise<void>,
 ): Property["check"] {
-  return async (subject, { runs, seed }) => {
-    const property = fc.asyncProperty(anyScript, async (script) =>
-      judge(await play(subject.chapter, script), subject, script),
-    )
-    await fc.assert(property, { numRuns: runs, ...(seed !== undefined && { seed }) })
+  return async (subject, { runs, seed, shrink = true }) => {
+    const { chapter } = subject
+    for (const script of scriptsOf(seed, runs)) {
+      try {
+        await judge(await playOnce(chapter, script), subject, script)
+      } catch (error) {
+        if (!shrink) throw error
+        // The same scripts again, played anew, and then ever smaller ones, down to the smallest that fails.
+        const property = fc.asyncProperty(anyScript, async (any) => judge(await play(chapter, any), subject, any))
+        await fc.assert(property, { numRuns: runs, seed })
+        throw error
+      }
+    }
   }
 }
 
@@ -298,7 +307,7 @@ export const PROPERTIES: readonly Property[] = [
         const headings = prompt.split("\n").filter((line) => line.startsWith("# "))
         demand(headings.length === resources.length, () => "I6: a text passes for a heading")
       })
-      await fc.assert(property, { numRuns: runs, ...(seed !== undefined && { seed }) })
+      await fc.assert(property, { numRuns: runs, seed })
     },
   },
   {
@@ -359,7 +368,7 @@ export const PROPERTIES: readonly Property[] = [
           )
         },
       )
-      await fc.assert(property, { numRuns: runs, ...(seed !== undefined && { seed }) })
+      await fc.assert(property, { numRuns: runs, seed })
     },
   },
   {
@@ -407,7 +416,7 @@ export const PROPERTIES: readonly Property[] = [
           demand(!seen.includes(SENTINEL), () => "I6: a text of an untrusted project got in")
         },
       )
-      await fc.assert(property, { numRuns: runs, ...(seed !== undefined && { seed }) })
+      await fc.assert(property, { numRuns: runs, seed })
     },
   },
   {
@@ -446,7 +455,7 @@ export const PROPERTIES: readonly Property[] = [
           demand(show() === expected, () => `I6: after a ${time} try, ${show()} is there and not ${expected}`)
         }
       })
-      await fc.assert(property, { numRuns: runs, ...(seed !== undefined && { seed }) })
+      await fc.assert(property, { numRuns: runs, seed })
     },
   },
 ]

@@ -1,13 +1,15 @@
-/** The programs of the repository, started as a reader starts them: as processes of their own, here or in a copy that a test may damage. */
+/** The programs of the repository, started as a reader starts them: here or in a copy that a test may damage. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import fs from "node:fs"
 import os from "node:os"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
-import { afterAll, beforeAll, expect } from "vitest"
+import { beforeAll, expect } from "vitest"
+import { readChapters } from "../../scripts/constitution.ts"
 import { CHAPTERS, findChapter } from "../../scripts/manifest.ts"
-import { ROOT, readSurface } from "../../scripts/surface.ts"
+import { ROOT } from "../../scripts/surface.ts"
 import type { Job } from "./command-server.ts"
+import { DEEP } from "./tier.ts"
 
 /** How a process ended, and all that it wrote. */
 export type Run = {
@@ -28,12 +30,14 @@ export type StartOptions = {
 }
 
 /** A command of the repository, by the name of its script. */
-export type CommandName = "check" | "diff" | "carry"
+export type CommandName = "check" | "diff" | "carry" | "ladder" | "test"
 
-/** The environment, without what a terminal, a build server or a git hook around the tests has put there. */
+/** The environment, without what a terminal, a build server, a git hook or the run of the tests has put there. */
 function plainEnvironment(): Record<string, string | undefined> {
   return Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(GIT_|GITHUB_|FORCE_COLOR$|INIT_CWD$)/.test(name)),
+    Object.entries(process.env).filter(
+      ([name]) => !/^(GIT_|GITHUB_|VITEST|TEST_|INVARIANT_|FORCE_COLOR$|INIT_CWD$)/.test(name),
+    ),
   )
 }
 
@@ -80,35 +84,51 @@ export function doBeforeAll<Jobs extends Readonly<Record<string, () => Promise<u
 /** Runs a command in a checkout. */
 export type RunCommand = (checkout: Checkout, command: CommandName, ...args: string[]) => Promise<Run>
 
+let server: ChildProcess | undefined
+let last: Promise<unknown> = Promise.resolve()
+
 /**
- * For the tests of a file: runs commands in processes that have loaded them already, as many as are busy at a time. See command-server.ts. A
- * process of its own is only needed where the environment or the streams matter.
+ * Runs a script in a process that has loaded what it needs already: one process for all test files of a worker, one script at a time. See
+ * command-server.ts.
  */
-export function startCommandServer(): RunCommand {
-  const servers: ChildProcess[] = []
-  const idle: ChildProcess[] = []
-  const start = (): ChildProcess => {
-    const file = fileURLToPath(new URL("command-server.ts", import.meta.url))
-    const server = startScript(file, [], { channel: true })
-    servers.push(server)
-    return server
-  }
-  afterAll(() => {
-    for (const server of servers) server.disconnect()
-  })
-  return (checkout, command, ...args) => {
-    const server = idle.pop() ?? start()
-    return new Promise((resolve, reject) => {
-      const lose = (code: number | null): void => reject(new Error(`the command server ended with ${code}`))
-      server.once("exit", lose)
-      server.once("message", (run) => {
-        server.off("exit", lose)
-        idle.push(server)
-        resolve(run as Run)
-      })
-      server.send({ script: checkout.script(command), args, cwd: checkout.root } satisfies Job)
+function serveScript(job: Job): Promise<Run> {
+  const run = last.then(() => sendJob(job))
+  last = run.catch(() => {})
+  return run
+}
+
+function sendJob(job: Job): Promise<Run> {
+  server ??= startScript(fileURLToPath(new URL("command-server.ts", import.meta.url)), [], { channel: true })
+  const child = server
+  return new Promise((resolve, reject) => {
+    const lose = (code: number | null): void => {
+      server = undefined
+      reject(new Error(`the command server ended with ${code} in ${job.script} ${job.args.join(" ")}`))
+    }
+    child.once("exit", lose)
+    child.once("message", (run) => {
+      child.off("exit", lose)
+      resolve(run as Run)
     })
-  }
+    child.send(job)
+  })
+}
+
+/** For the tests of a file: runs commands in the process that serves them, in both tiers. */
+export function startCommandServer(): RunCommand {
+  return (checkout, command, ...args) =>
+    serveScript({ script: checkout.script(command), args, cwd: checkout.root, env: {} })
+}
+
+/**
+ * Runs a script to its end. In the deep tier it is a process of its own; in the fast one it is served, except where a module is to be loaded
+ * before it.
+ */
+export function runScript(file: string, args: readonly string[] = [], options: StartOptions = {}): Promise<Run> {
+  if (DEEP || options.preload !== undefined) return finish(startScript(file, args, options))
+  const { cwd = os.tmpdir(), env = {} } = options
+  const changes = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? null]))
+  return serveScript({ script: file, args, cwd, env: changes })
 }
 
 /** Replaces a text that must stand there exactly once. */
@@ -135,9 +155,9 @@ export class Checkout {
     return startScript(this.script(command), args, { cwd: this.root, ...options })
   }
 
-  /** Runs a command to its end. */
+  /** Runs a command in the root of the checkout to its end; see `runScript`. */
   run(command: CommandName, args: readonly string[] = [], options: StartOptions = {}): Promise<Run> {
-    return finish(this.start(command, args, options))
+    return runScript(this.script(command), args, { cwd: this.root, ...options })
   }
 
   /** Runs a command whose reader closes the pipe at once. */
@@ -149,7 +169,7 @@ export class Checkout {
   }
 
   /** What package.json runs under the name of a command. */
-  scriptOf(command: CommandName): string | undefined {
+  scriptOf(command: CommandName | "test:deep"): string | undefined {
     const { scripts } = JSON.parse(fs.readFileSync(path.join(this.root, "package.json"), "utf8")) as {
       scripts: Record<string, string>
     }
@@ -171,7 +191,8 @@ export const here: Checkout = new Checkout(ROOT)
 
 /** A declaration of a chapter, as it stands there, with its comment. */
 export function declarationIn(id: string, name: string): string {
-  const declaration = readSurface(findChapter(id)).core.find((candidate) => candidate.name === name)
+  const surface = readChapters(CHAPTERS).find(({ chapter }) => chapter.id === id)
+  const declaration = surface?.core.find((candidate) => candidate.name === name)
   if (declaration === undefined) throw new Error(`${id} has no ${name}`)
   return declaration.text
 }
@@ -213,10 +234,16 @@ export class Copy extends Checkout {
     return Object.fromEntries(edited.map(([id]) => [id, this.read(id)]))
   }
 
-  /** Makes a git repository of the copy, with a first commit. */
+  /** Makes a git repository of the copy, with a first commit. It is made once for all copies beside this one. */
   init(): void {
-    this.git("init", "--quiet")
-    this.commit()
+    const [own, shared] = [path.join(this.root, ".git"), path.join(path.dirname(this.root), "first-commit.git")]
+    if (!fs.existsSync(shared)) {
+      this.git("init", "--quiet", "--template=")
+      this.commit()
+      // One file is copied faster than many.
+      this.git("repack", "-a", "-d", "--quiet")
+      fs.cpSync(own, shared, { recursive: true })
+    } else fs.cpSync(shared, own, { recursive: true })
   }
 
   /** Commits the chapters as they are. */
