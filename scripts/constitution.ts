@@ -151,6 +151,9 @@ function withoutConsequences(findings: Finding[], { next }: Step): Finding[] {
           : (other.rule === "R3-FOREIGN" && finding.rule === "R3-UNUSED") ||
             (other.rule === "R8-GONE" && finding.rule === "U2-SECOND-MEANING")),
     ) ||
+    // What takes the place of something old is no gain.
+    (/-GAIN$/.test(finding.rule) &&
+      once.some(({ rule, symbol }) => /GONE$|CHANGED$/.test(rule) && `${symbol}.`.startsWith(`${finding.symbol}.`))) ||
     // What is gone may leave its comment behind, and a gain that should not be may stand anywhere.
     (finding.rule === "R8-REFORMATTED" &&
       once.some(({ rule, symbol }) => /GONE$|-GAIN$/.test(rule) && `${symbol}.`.startsWith(`${finding.symbol}.`)))

@@ -55,14 +55,31 @@ function rangeOf({ node, text }: Member): { start: number; code: number; end: nu
   return { start: comment?.getStart() ?? code, code, end: code + text.length }
 }
 
+/** The pairs, with those that stand in the same place of a form and have nothing else to go with: one has taken the place of the other. */
+function withReplacements(old: Frame, next: Frame, pairs: ReadonlyMap<Member, Member>): Map<Member, Member> {
+  const all = new Map(pairs)
+  const taken = new Set(pairs.values())
+  for (const [index, member] of old.members.entries()) {
+    const [before, behind] = [old.members[index - 1], old.members[index + 1]]
+    const place = before === undefined ? 0 : indexOf(next, all.get(before)) + 1
+    const twin = next.members[place]
+    const isNext =
+      behind === undefined ? place === next.members.length - 1 : next.members[place + 1] === pairs.get(behind)
+    const fits = (before === undefined || all.has(before)) && (behind === undefined || pairs.has(behind)) && isNext
+    if (!all.has(member) && twin !== undefined && !taken.has(twin) && fits) all.set(member, twin)
+  }
+  return all
+}
+
 /** Compares what is around the members of two forms. `loose` leaves blank space and what separates members out of account. */
 export function compareFrames(
   old: Frame,
   next: Frame,
-  pairs: ReadonlyMap<Member, Member>,
+  known: ReadonlyMap<Member, Member>,
   loose: boolean,
 ): Mismatch | undefined {
-  const bare = (text: string): string => (loose ? text.replaceAll(/[\s;,|]+/g, "") : text)
+  const pairs = withReplacements(old, next, known)
+  const bare = (text: string): string => (loose ? text.replaceAll(/[\s;,|()]+/g, "") : text)
   const between = (frame: Frame, start: number, end: number): Piece => ({ text: frame.text.slice(start, end), start })
   const differ = (was: Piece, is: Piece, how: Mismatch["how"] = "style"): Mismatch | undefined =>
     bare(was.text) === bare(is.text) ? undefined : { ...firstDifference(was, is), how }
@@ -137,7 +154,7 @@ function compareApart(was: Piece, is: Piece, loose: boolean): Mismatch | undefin
     text
       .slice(loose ? 0 : text.indexOf("\n") + 1)
       .split("\n")
-      .map((line) => (loose ? line.replaceAll(/[\s;,|]+/g, "") : line))
+      .map((line) => (loose ? line.replaceAll(/[\s;,|()]+/g, "") : line))
       .filter((line) => line.trim() !== "")
   const [before, after] = [lead(was.text), lead(is.text)]
   if (before.length === after.length && before.every((line, index) => line === after[index])) return undefined

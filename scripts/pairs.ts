@@ -14,7 +14,7 @@ const hasFields: Test = (old, next) =>
 const FIELDS: readonly Test[] = [(old, next) => sameName(old, next) && sameText(old, next), sameName]
 const UNION: readonly Test[] = [
   sameText,
-  (old, next) => sameName(old, next) && structureOf(old.node) === structureOf(next.node),
+  (old, next) => structureOf(old.node) === structureOf(next.node),
   sameName,
   hasFields,
 ]

@@ -299,8 +299,9 @@ function readDeclaration(
 
 /** The members of a type. A record counts as a union of one, so that it may grow into one of two. */
 function readUnion(type: ts.TypeNode, lineAt: (position: number) => number): Member[] {
+  const bare = (member: ts.TypeNode): ts.TypeNode => (ts.isParenthesizedTypeNode(member) ? bare(member.type) : member)
   const types = ts.isUnionTypeNode(type) ? [...type.types] : [type]
-  return types.map((member) => {
+  return types.map(bare).map((member) => {
     const fields = readFields(member, lineAt)
     const tag = fields.find((field) => field.name === "type" || field.name === "role")
     const text = tag?.text ?? member.getText()

@@ -4,14 +4,6 @@ import { findGains, type Gain, isRequired } from "../compare.ts"
 import type { Member } from "../surface.ts"
 import type { Context, Fault } from "./rule.ts"
 
-/** Types that take in others, so that a union with them tells its members apart no more. */
-const SWALLOWS: ReadonlySet<ts.SyntaxKind> = new Set([
-  ts.SyntaxKind.UnknownKeyword,
-  ts.SyntaxKind.ObjectKeyword,
-  ts.SyntaxKind.StringKeyword,
-  ts.SyntaxKind.NumberKeyword,
-])
-
 /** What of the gains of types, or of classes, changes what they had. */
 export function findRetypingGains(context: Context, kind: "type" | "class"): Fault[] {
   const { old, next } = context
@@ -26,9 +18,9 @@ export function findRetypingGains(context: Context, kind: "type" | "class"): Fau
     })
 }
 
-function whyRetyping({ member, beside, declaration }: Gain): string | undefined {
+function whyRetyping({ member, beside }: Gain): string | undefined {
   const { node } = member
-  if (ts.isTypeNode(node)) return whyUnion(member, beside, declaration.node)
+  if (ts.isTypeNode(node)) return whyUnion(member, beside)
   if (ts.isClassStaticBlockDeclaration(node)) return "a static block runs when the program is loaded"
   if (ts.isIndexSignatureDeclaration(node)) return "an index signature holds for every field"
   if (ts.isCallSignatureDeclaration(node) || ts.isConstructSignatureDeclaration(node))
@@ -36,7 +28,7 @@ function whyRetyping({ member, beside, declaration }: Gain): string | undefined 
   const namesakes = beside.filter((other) => other !== member && keyOf(other) === keyOf(member))
   const isBehind = namesakes.every((other) => beside.indexOf(other) < beside.indexOf(member))
   const isPair = namesakes.every((other) => isAccessorPair(node, other.node))
-  const isOverload = [member, ...namesakes].every((one) => ts.isFunctionLike(one.node) && !isAccessor(one.node))
+  const isOverload = [member, ...namesakes].every((one) => ts.isMethodSignature(one.node))
   if (namesakes.length > 0 && !isPair && !(isOverload && isBehind))
     return isOverload ? "an overload in front of the old ones" : `a second ${keyOf(member)}`
   if (ts.isConstructorDeclaration(node) && namesakes.length === 0 && node.parameters.some(isRequired))
@@ -47,19 +39,41 @@ function whyRetyping({ member, beside, declaration }: Gain): string | undefined 
 }
 
 /** A new member of a union, or a new part of an intersection. */
-function whyUnion(member: Member, beside: readonly Member[], declaration: ts.Node): string | undefined {
+function whyUnion(member: Member, beside: readonly Member[]): string | undefined {
   const { node } = member
   if (
     ts.isIntersectionTypeNode(node.parent) &&
     beside.some((other) => other.node.parent === node.parent && other !== member)
   )
     return "it joins another type to the old one"
-  const isTag = member.fields.some(({ text }) => text === member.text || member.name.startsWith(text.slice(0, 5)))
-  const same = beside.find((other) => other !== member && other.name === member.name)
-  if (same !== undefined && isTag) return `a second member with ${member.name}`
-  const literals = beside.filter((other) => ts.isLiteralTypeNode(other.node))
-  const swallows = SWALLOWS.has(node.kind) && (node.kind === ts.SyntaxKind.UnknownKeyword || literals.length > 0)
-  return swallows && ts.isTypeAliasDeclaration(declaration) ? "it takes in the other members" : undefined
+  const others = beside.filter((other) => other !== member)
+  const tag = tagOf(member)
+  if (tag !== undefined && others.some((other) => tagOf(other) !== undefined && other.name === member.name))
+    return `a second member with ${member.name}`
+  const hasLiterals = others.some((other) => ts.isLiteralTypeNode(other.node))
+  const takesIn = node.kind === ts.SyntaxKind.UnknownKeyword || (hasLiterals && isWide(node))
+  const takesTags =
+    tag !== undefined && !isLiteralTag(tag) && others.map(tagOf).some((other) => other && isLiteralTag(other))
+  return takesIn || takesTags ? "it takes in the other members" : undefined
+}
+
+/** Whether a type holds texts or numbers without saying which. */
+function isWide(node: ts.Node): boolean {
+  if (ts.isIntersectionTypeNode(node)) return node.types.some(isWide)
+  return (
+    node.kind === ts.SyntaxKind.StringKeyword ||
+    node.kind === ts.SyntaxKind.NumberKeyword ||
+    ts.isTemplateLiteralTypeNode(node)
+  )
+}
+
+/** The field by which members of a union are told apart. */
+function tagOf({ fields }: Member): Member | undefined {
+  return fields.find(({ name }) => name === "type" || name === "role")
+}
+
+function isLiteralTag({ node }: Member): boolean {
+  return ts.isPropertySignature(node) && node.type !== undefined && ts.isLiteralTypeNode(node.type)
 }
 
 /** A member's name without its quotes, and whether it belongs to the class itself. */

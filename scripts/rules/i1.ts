@@ -6,14 +6,15 @@ import type { Fault, Rule } from "./rule.ts"
 
 /** Names of vendors and of their products that are part of no other word. */
 const NAMES =
-  /anthropic|open ?ai\b|claude|gemini|mistral|bedrock|deep ?seek|qwen|dash ?scope|tongyi|kimi|moonshot|doubao|volc(ano)? ?engine|zhipu|bigmodel|chat ?glm|hunyuan|wenxin|qianfan|baichuan|silicon ?flow|open ?router|ollama|hugging ?face|sensenova|iflytek|xunfei|通义|千问|豆包|火山引擎|智谱|混元|文心|千帆|百川|讯飞|月之暗面|深度求索/i
+  /anthropic|open ?ai\b|claude|gemini|mistral|bedrock|deep ?seek|qwen|dash ?scope|tongyi|kimi|moonshot|doubao|volc(ano)? ?engine|zhipu|bigmodel|chat ?glm|hunyuan|wenxin|qianfan|baichuan|silicon ?flow|open ?router|ollama|hugging ?face|sensenova|iflytek|xunfei|qianwen|davinci|azure|perplexity|chatcmpl|together ?ai\b|fireworks ?ai\b|百度|阿里云|腾讯云|通义|千问|豆包|火山引擎|智谱|混元|文心|千帆|百川|讯飞|月之暗面|深度求索/i
 
 /** The same for those that may also begin or end another word. A version may stand behind them. */
-const WORDS = /(^| )(gpt|llama|glm|ernie|grok|groq|xai|cohere|mini ?max|vertex ?ai|stepfun)( ?\d\w*)?( |$)/i
+const WORDS =
+  /(^| )(gpt|llama|glm|ernie|grok|groq|x ?ai|yi (?:large|lightning|vision)|o[1-9] (?:mini|preview|pro)|cohere|mini ?max|vertex ?ai|stepfun)( ?\d\w*)?( |$)/i
 
 /** Words that vendors use where the course has its own. */
 const VENDOR_WORDS =
-  /\b(tool_use|tool_choice|tool_calls|tool_result|tool_call_id|tool_use_id|tooluseid|parallel_tool_calls|function_call|functioncall(?!back)|functionresponse|finish_reason|finishreason|stop_reason|stop_sequence|end_turn|max_tokens|max_completion_tokens|max_output_tokens|maxoutputtokens|input_schema|input_json_delta|partial_json|content_block|thought_?signature|reasoning_content|reasoning_effort|response_format|output_text|logprobs|system_fingerprint|prompt_tokens|completion_tokens|cache_control|usagemetadata|generationconfig|systeminstruction|safetysettings|generatecontent|inlinedata|chat\.completion)/i
+  /\b(tool_use|tool_choice|tool_calls|tool_result|tool_call_id|tool_use_id|tooluse_?id|parallel_tool_calls|function_call|functioncall(?!back)|functionresponse|finish_reason|finishreason|stop_reason|stop_sequence|end_turn|max_tokens|max_completion_tokens|max_output_tokens|maxoutputtokens|input_schema|input_json_delta|message_delta|message_stop|signature_delta|partial_json|content_block|thought_?signature|reasoning_content|reasoning_effort|response_format|output_text|logprobs|system_fingerprint|prompt_tokens|completion_tokens|input_tokens|output_tokens|cache_(?:read|creation)_input_tokens|cache_control|usagemetadata|generationconfig|systeminstruction|safetysettings|generatecontent|functiondeclarations|safetyratings|inlinedata|chat\.completion)/i
 
 /** Fields that are a vendor's only together: `choices[0].delta`, `candidates[0].content.parts`. */
 const TOGETHER: readonly [string, string][] = [
@@ -28,8 +29,16 @@ function wordsOf(text: string): string {
   return parts.replaceAll(/[^\p{L}\d]+/gu, " ").trim()
 }
 
+/** What was said of a text. Most names stand in every chapter. */
+const known = new Map<string, string | undefined>()
+
 /** The vendor's word in a text, if there is one. */
 function findVendor(text: string): string | undefined {
+  if (!known.has(text)) known.set(text, searchVendor(text))
+  return known.get(text)
+}
+
+function searchVendor(text: string): string | undefined {
   const words = wordsOf(text)
   const found = /@google\/[\w-]+/.exec(text) ?? VENDOR_WORDS.exec(text) ?? NAMES.exec(words) ?? WORDS.exec(words)
   return found?.[0].trim()
@@ -85,7 +94,9 @@ function findTogether(surface: Surface): Fault[] {
     const visit = (node: ts.Node): void => {
       const name = ts.isPropertyAccessExpression(node) || ts.isPropertySignature(node) ? node.name : undefined
       const bound = ts.isBindingElement(node) ? (node.propertyName ?? node.name) : name
-      if (bound !== undefined && !members.has(bound.getText())) members.set(bound.getText(), bound)
+      const member = ts.isElementAccessExpression(node) ? node.argumentExpression : bound
+      const text = member?.getText().replaceAll(/["'`]/g, "")
+      if (member !== undefined && text !== undefined && !members.has(text)) members.set(text, member)
       ts.forEachChild(node, visit)
     }
     for (const node of declaration.nodes) visit(node)

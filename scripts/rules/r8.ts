@@ -81,6 +81,11 @@ function findManifestFaults(context: Context): Fault[] {
     ...(gains === undefined ? [fault(id, `the manifest does not say what old declarations gain in ${id}`)] : []),
     ...twice(parts, "a part"),
     ...(out === undefined ? [] : [fault(out, `the manifest lists ${out} in another place than the source of ${id}`)]),
+    ...welds.flatMap(({ name, requires = [] }) =>
+      findTwice(requires).map((text) =>
+        fault(name, `the manifest lists \`${text}\` twice as required by ${name} in ${id}`),
+      ),
+    ),
     ...twice(
       welds.map(({ name }) => name),
       "a weld",

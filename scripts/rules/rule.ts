@@ -83,31 +83,44 @@ export function faultsOf(context: Context, kind: Change["kind"], say: (change: C
     })
 }
 
-/** Characters that cannot be seen, or cannot be told from a blank. */
-const INVISIBLE = /[\t\v\f\u0085\p{Z}\p{Cf}]/u
-
 /** What differs where nothing seems to: the character and its column. Empty where the difference can be seen. */
 function nameInvisible(context: Context, change: Change, { old, next }: Pick<Fault, "old" | "next">): string {
-  const was = change.kind === "field-changed" ? change.from : context.old?.lines[(old?.line ?? 0) - 1]
-  const is = change.kind === "field-changed" ? change.to : context.next.lines[(next?.line ?? 0) - 1]
+  const [olds, nexts] = [context.old?.lines ?? [], context.next.lines]
+  let [before, after] = [(old?.line ?? 0) - 1, (next?.line ?? 0) - 1]
+  // A finding points at a line with something on it; what differs may be a blank one above.
+  while (before > 0 && after > 0 && olds[before] === nexts[after] && olds[before - 1]?.trim() === "") {
+    before--
+    after--
+  }
+  const isField = change.kind === "field-changed"
+  const [was, is] = isField ? [change.from, change.to] : [olds[before], nexts[after]]
   if (was === undefined || is === undefined || was === is) return ""
-  const seen = (line: string): string => line.replaceAll(new RegExp(INVISIBLE, "gu"), " ").replaceAll(/ +/g, " ").trim()
-  const drop = (line: string): string => line.replaceAll(/[\p{Cf}]/gu, "")
-  if (seen(drop(was)) !== seen(drop(is))) return ""
+  const bare = (line: string): string =>
+    line
+      .replaceAll(/\p{Cf}/gu, "")
+      .replaceAll(/[\t\v\f\u0085\p{Z}]+/gu, " ")
+      .trim()
+  if (bare(was) !== bare(is)) return ""
   let column = 0
   while (was[column] === is[column]) column++
-  const name = (char: string | undefined): string =>
-    char === undefined
-      ? "the end of the line"
-      : `${INVISIBLE_NAMES[char] ?? "a character"} (U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")})`
-  const [before, after] = [was.at(column), is.at(column)]
-  const text = `column ${column + 1} has ${name(after)} instead of ${name(before)}`
-  return `; only what cannot be seen differs: ${text}`
+  const [lost, got] = [was.at(column), is.at(column)].map((char) =>
+    char === undefined ? undefined : nameCharacter(char),
+  )
+  const isMore = was.slice(column) === is.slice(column + 1)
+  const what = isMore ? `${got} too many` : `${got ?? "its end"} instead of ${lost ?? "its end"}`
+  const line = isField ? "" : `line ${after + 1}, `
+  return `; only what cannot be seen differs: ${line}column ${column + 1} has ${what}`
+}
+
+function nameCharacter(char: string): string {
+  const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")
+  return `${INVISIBLE_NAMES[char] ?? `"${char}"`} (U+${code})`
 }
 
 const INVISIBLE_NAMES: Readonly<Record<string, string>> = {
   " ": "a space",
   "\t": "a tab",
+  "\u00ad": "a soft hyphen",
   "\u00a0": "a no-break space",
   "\u200b": "a zero-width space",
   "\u200c": "a zero-width non-joiner",

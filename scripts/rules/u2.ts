@@ -1,7 +1,7 @@
 /** U2: a name has one meaning in the whole course. */
 import ts from "typescript"
 import { CHAPTERS } from "../manifest.ts"
-import { type Declaration, withoutStyle } from "../surface.ts"
+import { type Declaration, type Surface, withoutStyle } from "../surface.ts"
 import { LANGUAGE } from "./language.ts"
 import { spotAt } from "./r7.ts"
 import { type Fault, placeOf, type Rule } from "./rule.ts"
@@ -114,12 +114,21 @@ function isPrivate(node: ts.Node): boolean {
   return modifiers.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword)
 }
 
+/** The chapter in whose section a node of the core stands. The demo is behind all of them. */
+function sectionAt({ core }: Surface, node: ts.Node): string {
+  const around = core.find(({ nodes }) =>
+    nodes.some((statement) => node.pos >= statement.pos && node.end <= statement.end),
+  )
+  return around?.section ?? "s99"
+}
+
 /** What is wrong with giving this name to something else, if anything is. */
-function secondMeaning(name: string, inCore: boolean): string | undefined {
+function secondMeaning(name: string, own: Declaration | undefined): string | undefined {
   const chapter = COURSE.get(name)
   if (LANGUAGE.has(name))
-    return `${name} is a name of the language: declared here, it changes what every line of the core means by it`
-  if (inCore) return `${name} is declared a second time, with a meaning of its own`
+    return `${name} is a name of the language, which the core relies on, and is declared to mean something else`
+  if (own !== undefined)
+    return `${name} is a part of ${own.section || "the core"}, and is declared a second time to mean something else`
   return chapter && `${name} is declared outside of the core, and ${chapter} claims this name for a part of it`
 }
 
@@ -133,15 +142,17 @@ export const U2: Rule[] = [
     fix: "Choose another name for the newcomer of the two; a part of a chapter stands in its core, above the banner of the demo.",
     scope: "chapter",
     lifted: "nothing",
-    find: ({ next }) => {
+    find: ({ next, chapter }) => {
       const faults: Fault[] = []
       const visit = (node: ts.Node): void => {
         const name = nameGiven(node)
         const own = next.core.find(({ names }) => name !== undefined && names.includes(name))
-        const message = name === undefined ? undefined : secondMeaning(name, own !== undefined)
+        const message = name === undefined ? undefined : secondMeaning(name, own)
         const isFirst = own?.nodes.some((statement) => statement === statementOf(node)) && !LANGUAGE.has(name ?? "")
-        if (name !== undefined && message !== undefined && !isFirst)
-          faults.push({ symbol: name, message, next: spotAt(next, node) })
+        // Of a new part and an old name, the part is the newcomer.
+        const isOld = own?.section === chapter.id && sectionAt(next, node) < chapter.id
+        const spot = isOld && own !== undefined ? spotAt(next, own.node) : spotAt(next, node)
+        if (name !== undefined && message !== undefined && !isFirst) faults.push({ symbol: name, message, next: spot })
         ts.forEachChild(node, visit)
       }
       ts.forEachChild(next.source, visit)
