@@ -663,6 +663,11 @@ export const DAMAGE: readonly Operator[] = [
     mutate: intoBodies('void new Error("x").stack', ["function"]),
   },
   {
+    name: "change the language for all code",
+    rule: "R7-CONSOLE",
+    mutate: intoBodies("JSON.stringify = String", ["function"]),
+  },
+  {
     name: "refer to a neighbour by a comment",
     anywhere: true,
     rule: "R7-IMPORT",

@@ -5,14 +5,17 @@
 export const LANGUAGE: ReadonlySet<string> = new Set([
   ...["undefined", "arguments", "Infinity", "NaN"],
   ...["Array", "BigInt", "Boolean", "JSON", "Map", "Math", "Number", "Object", "Promise", "RegExp", "Set", "String"],
-  ...["Symbol", "WeakMap", "WeakSet", "Uint8Array"],
-  ...["AggregateError", "Error", "RangeError", "SyntaxError", "TypeError"],
-  ...["decodeURIComponent", "encodeURIComponent", "isFinite", "isNaN", "parseFloat", "parseInt"],
+  ...["Symbol", "WeakMap", "WeakSet", "ArrayBuffer", "DataView", "Float64Array", "Int32Array", "Uint8Array"],
+  ...["AggregateError", "Error", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"],
+  ...["decodeURI", "decodeURIComponent", "encodeURI", "encodeURIComponent"],
+  ...["isFinite", "isNaN", "parseFloat", "parseInt"],
   // Types only.
   ...["AsyncGenerator", "AsyncIterable", "AsyncIterableIterator", "AsyncIterator", "Awaited", "PromiseLike"],
   ...["Generator", "Iterable", "IterableIterator", "Iterator", "IteratorResult"],
   ...["Exclude", "Extract", "NonNullable", "Omit", "Parameters", "Partial", "Pick", "PropertyKey", "Readonly"],
   ...["ReadonlyArray", "ReadonlyMap", "ReadonlySet", "Record", "Required", "ReturnType"],
+  ...["ArrayLike", "ConstructorParameters", "InstanceType", "NoInfer", "PromiseSettledResult", "TemplateStringsArray"],
+  ...["Capitalize", "Lowercase", "RegExpExecArray", "RegExpMatchArray", "Uncapitalize", "Uppercase"],
 ])
 
 /**
@@ -22,6 +25,8 @@ export const LANGUAGE: ReadonlySet<string> = new Set([
 export const WAYS_BY_MEMBER: readonly { member: RegExp; what: string; unlessOwn?: boolean }[] = [
   // A function's constructor makes functions from text.
   { member: /^constructor$/, what: "a constructor" },
+  // What stands in a prototype, all code shares.
+  { member: /^(prototype|__proto__)$/, what: "a prototype" },
   { member: /^(toLocale\w+|localeCompare)$/, what: "the language of the machine" },
   {
     member: /^(stack|captureStackTrace|prepareStackTrace|stackTraceLimit)$/,

@@ -58,7 +58,24 @@ function freeWay({ node, declarations }: Use, chapter: Chapter): string | undefi
   if (!LANGUAGE.has(node.text)) return `${node.text}, which is declared nowhere and no part of the language`
   const { parent } = node
   const isPlain = ts.isPropertyAccessExpression(parent) && parent.expression === node && parent.name.text !== "random"
-  return node.text === "Math" && !isPlain ? "Math, and so for chance" : undefined
+  if (node.text === "Math" && !isPlain) return "Math, and so for chance"
+  return isChanged(node) ? `${node.text}, to change it for all code` : undefined
+}
+
+/** Whether something is assigned to a member of this, or put onto it by way of `Object`. */
+function isChanged(node: ts.Node): boolean {
+  const { parent } = node
+  if ((ts.isPropertyAccessExpression(parent) || ts.isElementAccessExpression(parent)) && parent.expression === node)
+    return isChanged(parent)
+  if (ts.isBinaryExpression(parent)) {
+    const { kind } = parent.operatorToken
+    const isAssignment = kind >= ts.SyntaxKind.FirstAssignment && kind <= ts.SyntaxKind.LastAssignment
+    return parent.left === node && isAssignment
+  }
+  if (ts.isDeleteExpression(parent)) return true
+  const isPut =
+    ts.isCallExpression(parent) && /^Object\.(assign|define\w+|setPrototypeOf)$/.test(parent.expression.getText())
+  return isPut && parent.arguments[0] === node
 }
 
 /** The packages that a core may import, and from which chapter on. */
