@@ -181,7 +181,7 @@ export function expectString(value: unknown, source: string): string {
 
 /** A frozen copy of texts by name. Half a character (a lone surrogate) is replaced: services refuse what holds one. */
 export function sealTexts<Texts extends Record<string, string>>(texts: Texts, source: string): Texts {
-  if ((Object.getPrototypeOf(texts) ?? Object.prototype) !== Object.prototype) refuse(texts, source, "texts by name")
+  if ({}.toString.call(texts) !== "[object Object]") refuse(texts, source, "texts by name")
   const sealed: Record<string, string> = {}
   for (const name of Object.keys(texts)) sealed[name.toWellFormed()] = expectString(texts[name], source).toWellFormed()
   return Object.freeze(sealed) as Texts

@@ -96,7 +96,6 @@ export const CHAPTERS: readonly Chapter[] = [
         name: "buildProviderInput",
         reason: "A request now tells the model which tools there are.",
         reasonZh: "请求里开始告诉模型有哪些工具。",
-        requires: ["options: TurnOptions"],
       },
       {
         name: "runOneTurn",
@@ -172,7 +171,6 @@ export const CHAPTERS: readonly Chapter[] = [
         name: "findProblem",
         reason: "A message with tool calls has more ways to be incomplete.",
         reasonZh: "带工具调用的消息，不完整的方式更多了。",
-        requires: ["toolCalls: ToolCall[]"],
       },
       {
         name: "finishMessage",

@@ -4,17 +4,45 @@ import type { Surface } from "../surface.ts"
 import { spotAt, walkCore } from "./r7.ts"
 import type { Fault, Rule } from "./rule.ts"
 
-/** Names of vendors and of their products that are part of no other word. */
-const NAMES =
-  /anthropic|open ?ai\b|claude|gemini|mistral|bedrock|deep ?seek|qwen|dash ?scope|tongyi|kimi|moonshot|doubao|volc(ano)? ?engine|zhipu|bigmodel|chat ?glm|hunyuan|wenxin|qianfan|baichuan|silicon ?flow|open ?router|ollama|hugging ?face|sensenova|iflytek|xunfei|qianwen|davinci|azure|perplexity|chatcmpl|together ?ai\b|fireworks ?ai\b|百度|阿里云|腾讯云|通义|千问|豆包|火山引擎|智谱|混元|文心|千帆|百川|讯飞|月之暗面|深度求索/i
+/** Words as alternatives of a pattern. A dot in the middle stands for a blank that may be there. */
+function oneOf(words: string): string {
+  return words.trim().split(/\s+/).join("|").replaceAll("·", " ?")
+}
 
-/** The same for those that may also begin or end another word. A version may stand behind them. */
-const WORDS =
-  /(^| )(gpt|llama|glm|ernie|grok|groq|x ?ai|yi (?:large|lightning|vision)|o[1-9] (?:mini|preview|pro)|cohere|mini ?max|vertex ?ai|stepfun)( ?\d\w*)?( |$)/i
+/** Names of vendors and of their products, wherever they stand in a word. */
+const NAMES = new RegExp(
+  oneOf(`
+    anthropic claude openai chatcmpl davinci gemini mistral bedrock azure perplexity ollama open·router hugging·face
+    deep·seek 深度求索 qwen qianwen 千问 tongyi 通义 dash·scope 阿里云 kimi moonshot 月之暗面 doubao 豆包 volc·engine
+    volcano·engine 火山引擎 zhipu 智谱 chat·glm bigmodel hunyuan 混元 腾讯云 wenxin 文心 qianfan 千帆 百度 baichuan 百川
+    silicon·flow sensenova iflytek xunfei 讯飞
+  `),
+  "i",
+)
+
+/** The same for those that may be a part of other words. A version may stand behind them. */
+const WORDS = new RegExp(
+  `(?:^| )(?:${oneOf(`
+    gpt open·ai llama groq grok x·ai cohere vertex·ai together·ai fireworks·ai glm ernie mini·max stepfun
+    yi·(?:large|lightning|vision) o[1-9]·(?:mini|preview|pro)
+  `)})(?: ?\\d\\w*)?(?: |$)`,
+  "i",
+)
 
 /** Words that vendors use where the course has its own. */
-const VENDOR_WORDS =
-  /\b(tool_use|tool_choice|tool_calls|tool_result|tool_call_id|tool_use_id|tooluse_?id|parallel_tool_calls|function_call|functioncall(?!back)|functionresponse|finish_reason|finishreason|stop_reason|stop_sequence|end_turn|max_tokens|max_completion_tokens|max_output_tokens|maxoutputtokens|input_schema|input_json_delta|message_delta|message_stop|signature_delta|partial_json|content_block|thought_?signature|reasoning_content|reasoning_effort|response_format|output_text|logprobs|system_fingerprint|prompt_tokens|completion_tokens|input_tokens|output_tokens|cache_(?:read|creation)_input_tokens|cache_control|usagemetadata|generationconfig|systeminstruction|safetysettings|generatecontent|functiondeclarations|safetyratings|inlinedata|chat\.completion)/i
+const VENDOR_WORDS = new RegExp(
+  `\\b(?:${oneOf(`
+    tool_use tool_choice tool_calls tool_result tool_call_id tool_use_id tooluse_?id parallel_tool_calls
+    function_call functioncall(?!back) functionresponse functiondeclarations
+    finish_reason finishreason stop_reason stop_sequence end_turn
+    max_tokens max_completion_tokens max_output_tokens maxoutputtokens
+    prompt_tokens completion_tokens input_tokens output_tokens cache_(?:read|creation)_input_tokens usagemetadata
+    input_schema response_format generationconfig systeminstruction safetysettings safetyratings generatecontent
+    content_block input_json_delta partial_json message_delta message_stop signature_delta output_text inlinedata
+    thought_?signature reasoning_content reasoning_effort logprobs system_fingerprint cache_control chat\\.completion
+  `)})`,
+  "i",
+)
 
 /** Fields that are a vendor's only together: `choices[0].delta`, `candidates[0].content.parts`. */
 const TOGETHER: readonly [string, string][] = [

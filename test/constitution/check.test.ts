@@ -371,8 +371,8 @@ describe("the chapters", () => {
   }
 
   test("hide no fault behind one of the chapter before", () => {
-    const COMMENT = "/** The first id that occurs twice, if any. */"
-    const RULED = 'if (hooks.beforeToolCall === undefined) return { type: "allow" }'
+    const COMMENT = "/** Throws when a name occurs twice. */"
+    const RULED = "if (hooks.beforeToolCall === undefined) return"
     const texts = IDS.map((id) => {
       const worded =
         id < "s05" ? here.read(id) : replaceOnce(here.read(id), COMMENT, COMMENT.replace("/**", "/** Also:"))
@@ -381,8 +381,8 @@ describe("the chapters", () => {
     const edited = CHAPTERS.map((chapter, index) => readSurface(chapter, chapterFile(chapter), texts[index]))
     const found = checkSteps(pairChapters(edited)).map(({ rule, chapter, symbol }) => [rule, chapter, symbol])
     expect(found).toEqual([
-      ["R8-REFORMATTED", "s05", "findRepeated"],
-      ["R8-REWRITTEN", "s06", "decideToolCall"],
+      ["R8-REFORMATTED", "s05", "assertUnique"],
+      ["R8-REWRITTEN", "s06", "assertAllowed"],
     ])
   })
 
@@ -393,10 +393,15 @@ describe("the chapters", () => {
         id === "s09" ? replaceOnce(here.read(id), ENTRY, `${ENTRY.replace("export ", "")}`) : here.read(id)
       return id < "s11"
         ? renamed
-        : replaceOnce(renamed, "  Object.freeze(event)\n", "  Object.freeze(event)\n  void 0\n")
+        : replaceOnce(
+            renamed,
+            "  if (options.extensions !== undefined)",
+            "  void 0\n  if (options.extensions !== undefined)",
+          )
     })
     const edited = CHAPTERS.map((chapter, index) => {
-      const text = index === 9 ? replaceOnce(texts[index] ?? "", '? "a promise" :', '? "promise" :') : texts[index]
+      const text =
+        index === 9 ? replaceOnce(texts[index] ?? "", 'source, "a string")', 'source, "a text")') : texts[index]
       return readSurface(chapter, chapterFile(chapter), text)
     })
     const found = checkSteps(pairChapters(edited)).map(({ rule, chapter, symbol }) => [rule, chapter, symbol])

@@ -17,7 +17,7 @@ describe("npm test", () => {
 
   test("lets the checker speak alone, its rule in the first line, when an old line of a chapter is another one", async () => {
     const copy = new Copy(temporary)
-    copy.edit("s05", '? "a promise" :', '? "promise" :')
+    copy.edit("s05", 'source, "a string")', 'source, "a text")')
     const { code, stdout, stderr } = await copy.run("test")
     expect([code, stderr]).toEqual([1, ""])
     const lines = stdout.trimEnd().split("\n")

@@ -325,14 +325,17 @@ function providerOf(chapter: Driver, next: (input: unknown) => Iterable<Provider
   }
 }
 
-function tryMove(tree: { moveTo(id: string | null): void; allEntries(): { id: string }[] }, place: number): void {
+type Tree = { leafId: string | null; moveTo(id: string | null): void; allEntries(): { id: string }[] }
+
+function tryMove(tree: Tree, place: number): void {
   const id = place === 0 ? null : tree.allEntries()[place - 1]?.id
   if (id === undefined) return
+  const leaf = tree.leafId
   try {
     tree.moveTo(id)
   } catch (error) {
     // Between calls and results nobody may stand; the script goes on where it was.
-    if (!/tool results are still due there/.test((error as Error).message)) throw error
+    if (!(error instanceof Error) || tree.leafId !== leaf) throw error
   }
 }
 

@@ -12,7 +12,7 @@ type Damage = {
   line: RegExp
   instead: RegExp
   visible: RegExp
-  far: { messages: number; requests: number } | "depends on the seed"
+  far: { messages: number; requests: number }
 }
 
 /** The damage of each experiment. */
@@ -21,13 +21,13 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
     line: /^result [bc]: /,
     instead: /^result a: /,
     visible: /the answer is wrong/,
-    far: "depends on the seed",
+    far: { messages: 5, requests: 2 },
   },
   i2: {
     line: /^(result \d+_\d|request)/,
     instead: /^result \d+_\d/,
     visible: /400 invalid_request/,
-    far: "depends on the seed",
+    far: { messages: 0, requests: 1 },
   },
   "i2-log": {
     line: /^request 2, 3 messages/,
@@ -98,7 +98,7 @@ describe.each(EXPERIMENTS.map((experiment) => [experiment.id, experiment] as con
         )
         const noticed = report.runs.find((item) => item.transcript.visible !== undefined)
         expect(noticed?.transcript.visible?.what).toMatch(expected.visible)
-        expect(shown.distance).toEqual(expected.far === "depends on the seed" ? expect.anything() : expected.far)
+        expect(shown.distance).toEqual(expected.far)
         if (experiment.guarded === "unplanted") expect(report.guarded.deviation).toBe(-1)
         else {
           expect(report.guarded.transcript.visible?.what).toMatch(
