@@ -29,8 +29,8 @@ const REPLACED =
   "  const input = buildProviderInput(state, options)\n  const message = await requestMessage(options.provider, input)\n"
 
 /** An edit in s02 of lines that stand alike in s04. */
-const CLEAR = '  if (typeof tool?.spec?.name !== "string")'
-const CLEARED = '  if (typeof tool?.spec?.name !== "string" || tool.spec.name === undefined)'
+const CLEAR = '  if (typeof tool.handler !== "function")'
+const CLEARED = '  if (typeof tool.handler !== "function" || tool.handler === undefined)'
 
 /** An edit in the part of s05. */
 const OWN_OLD = "  if (hooks.beforeToolCall === undefined) return\n"

@@ -73,10 +73,17 @@ describe.runIf(DEEP)("npm run ladder", () => {
 
   test("says of a bad file what failed, where, and how to run it again", async () => {
     const file = path.join(temporary, "bad.ts")
-    fs.writeFileSync(file, replaceOnce(here.read("s02"), "already registered", "here"))
+    fs.writeFileSync(
+      file,
+      replaceOnce(
+        here.read("s02"),
+        "    if (this.#tools.has(sealed.spec.name)) throw",
+        '    if (sealed.spec.name === "none") throw',
+      ),
+    )
     const { code, stdout, stderr } = await here.run("ladder", ["s02", file])
     expect(code).toBe(1)
-    expect(stderr).toContain("already registered")
+    expect(stderr).toContain("a second registration of a name")
     expect(stdout).toMatch(/^s02 Tools +- +!\d /m)
     const lines = stdout.trimEnd().split("\n").slice(-2)
     expect(lines[0]).toMatch(
