@@ -14,7 +14,7 @@ import fs from "node:fs"
 import { parseArgs } from "node:util"
 import chalk from "chalk"
 import { structuredPatch } from "diff"
-import { InputError, runCommand } from "./command.ts"
+import { InputError, runCommand, visible } from "./command.ts"
 import { checkSteps, pairChapters, readChapters } from "./constitution.ts"
 import { CHAPTERS, type Chapter, findChapter } from "./manifest.ts"
 import { type Conflict, mergeTexts } from "./merge.ts"
@@ -139,7 +139,7 @@ function showPlan(plan: Plan, written: boolean): string {
   }
   const conflicts = plan.conflicts.map(({ line, mergedLine, ours, base, theirs }) => {
     const block = (title: string, text: string[]): string =>
-      [`    ${title}`, ...text.map((row) => `      ${row}`)].join("\n")
+      [`    ${title}`, ...text.map((row) => `      ${visible(row)}`)].join("\n")
     return [
       `  at line ${written ? mergedLine : line}`,
       block(`${plan.chapter.id} has`, ours),
@@ -160,7 +160,7 @@ function showPlaces({ before, after }: { before: string; after: string }): { cou
   const { hunks } = structuredPatch("", "", before, after, "", "", { context: 0 })
   const lines = hunks.flatMap((hunk) => [
     `  @@ line ${hunk.newStart}`,
-    ...hunk.lines.map((line) => `  ${line.startsWith("-") ? chalk.red(line) : chalk.green(line)}`),
+    ...hunk.lines.map(visible).map((line) => `  ${line.startsWith("-") ? chalk.red(line) : chalk.green(line)}`),
   ])
   return { count: `${hunks.length} ${hunks.length === 1 ? "place" : "places"}`, lines }
 }

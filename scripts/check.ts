@@ -12,7 +12,7 @@ import fs from "node:fs"
 import path from "node:path"
 import { parseArgs } from "node:util"
 import chalk from "chalk"
-import { InputError, runCommand } from "./command.ts"
+import { InputError, runCommand, toJson, visible } from "./command.ts"
 import { assertOrder, checkSteps, pairChapters, readChapters, type Step } from "./constitution.ts"
 import { CHAPTERS, type Chapter, findChapter } from "./manifest.ts"
 import { describeFinding, githubAnnotation, jsonReport, showFile, tableReport } from "./report.ts"
@@ -72,7 +72,7 @@ function firstDeviation(findings: readonly Finding[], file: string, chapter: str
       `${showFile(file)} holds as ${chapter}: it keeps all that was there and adds what ${chapter} adds.`,
     )
   const where = first.next === undefined ? "" : ` at line ${first.next.line}`
-  return chalk.bold(`Your ${chapter} first deviates${where}: ${first.message}.`)
+  return chalk.bold(`Your ${chapter} first deviates${where}: ${visible(first.message)}.`)
 }
 
 /** How to fix a file of one's own, where the rule would otherwise speak of the course's manifest. */
@@ -98,7 +98,7 @@ function runOnce(selection: Selection, values: { json: boolean; github: boolean 
   const findings = selection.file === undefined ? found : forReader(found)
   const exitCode = findings.length === 0 ? 0 : 1
   if (values.json) {
-    console.log(JSON.stringify(jsonReport(steps, findings), null, 2))
+    console.log(toJson(jsonReport(steps, findings)))
     return exitCode
   }
   console.log(`${tableReport(steps, findings)}\n`)

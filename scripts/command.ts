@@ -4,6 +4,19 @@ import chalk from "chalk"
 /** A command that cannot do its work, because what it was given is not what it needs. Exit code 2. */
 export class InputError extends Error {}
 
+const CONTROLS = /(?!\t|\r?\n)[\p{Cc}\p{Bidi_C}\u2028\u2029]/gu
+
+/** A text that a file or a command line holds, as a terminal may see it: control characters are visible, but for tabs and line ends. */
+export function visible(text: string): string {
+  return text.replace(CONTROLS, (char) => `\\u{${char.charCodeAt(0).toString(16)}}`)
+}
+
+/** A value for programs. Control characters are escaped in the way of JSON, those too that JSON itself lets through. */
+export function toJson(value: unknown): string {
+  const unicode = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
+  return JSON.stringify(value, null, 2).replace(CONTROLS, unicode)
+}
+
 /**
  * Runs a command and sets the exit code: what `main` returns, or 2 with one clear line when it could not do its work. Anything else that is
  * thrown is a defect of the command and keeps its stack.
@@ -23,7 +36,7 @@ export async function runCommand(usage: string, main: (args: string[]) => number
   } catch (error) {
     const misuse = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS")
     if (!(error instanceof InputError) && !misuse) throw error
-    console.error(`error: ${misuse ? error.message.replaceAll("\n", " ") : error.message}\n${usage}`)
+    console.error(`error: ${visible(misuse ? error.message.replaceAll("\n", " ") : error.message)}\n${usage}`)
     process.exitCode = 2
   }
 }

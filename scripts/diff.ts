@@ -10,7 +10,7 @@
 import { parseArgs } from "node:util"
 import chalk from "chalk"
 import { createTwoFilesPatch, diffArrays } from "diff"
-import { InputError, MAX_WIDTH, readWholeNumber, runCommand } from "./command.ts"
+import { InputError, MAX_WIDTH, readWholeNumber, runCommand, toJson, visible } from "./command.ts"
 import { type Change, compareSurfaces } from "./compare.ts"
 import { CHAPTERS, type Chapter, findChapter } from "./manifest.ts"
 import { showFile } from "./report.ts"
@@ -286,10 +286,18 @@ await runCommand(USAGE, (args) => {
   const entries = compareSurfaces(old, next)
     .flatMap((change) => toEntry(change, known))
     .map((entry) => withUpgrade(entry, from, to))
-  if (values.unified) console.log(patch(old, next))
-  else if (values.json) console.log(JSON.stringify({ from: from.id, to: to.id, entries }, null, 2))
-  else if (values.markdown) console.log(showMarkdown(old, next, entries))
-  else if (values.stat) console.log(showStat(entries, room))
-  else console.log(showText(old, next, entries, room))
+  const shown = entries.map(
+    (entry): Entry => ({
+      ...entry,
+      symbol: visible(entry.symbol),
+      ...(entry.from !== undefined && { from: visible(entry.from) }),
+      ...(entry.to !== undefined && { to: visible(entry.to) }),
+    }),
+  )
+  if (values.unified) console.log(visible(patch(old, next)))
+  else if (values.json) console.log(toJson({ from: from.id, to: to.id, entries }))
+  else if (values.markdown) console.log(showMarkdown(old, next, shown))
+  else if (values.stat) console.log(showStat(shown, room))
+  else console.log(showText(old, next, shown, room))
   return 0
 })

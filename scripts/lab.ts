@@ -12,7 +12,7 @@ import fs from "node:fs"
 import path from "node:path"
 import { parseArgs } from "node:util"
 import chalk from "chalk"
-import { InputError, MAX_WIDTH, readWholeNumber, runCommand } from "./command.ts"
+import { InputError, MAX_WIDTH, readWholeNumber, runCommand, toJson, visible } from "./command.ts"
 import { type Bench, EXPERIMENTS, type Experiment } from "./lab/experiments.ts"
 import { loadProgram, plant } from "./lab/plant.ts"
 import { type Core, distance, firstDeviation, type Line, randomFrom, type Transcript } from "./lab/session.ts"
@@ -111,7 +111,7 @@ function plural(count: number, word: string): string {
 function showSideBySide(baseline: Transcript, run: Run, width: number): string {
   const half = Math.max(30, Math.floor((width - 8) / 2))
   const cell = (line: Line | undefined): string => {
-    const text = line === undefined ? "" : `${line.kind === "request" ? "→ " : "  "}${line.text}`
+    const text = line === undefined ? "" : `${line.kind === "request" ? "→ " : "  "}${visible(line.text)}`
     return text.length > half ? `${text.slice(0, half - 1)}…` : text.padEnd(half)
   }
   const length = Math.max(baseline.lines.length, run.transcript.lines.length)
@@ -234,7 +234,7 @@ if (process.argv[1] !== undefined && /^lab(\.ts)?$/.test(path.basename(process.a
       if (slow && done % 50 === 0) process.stderr.write(`\r${done} of ${runs} runs`)
     })
     if (slow) process.stderr.write("\r\n")
-    console.log(values.json ? JSON.stringify(report, null, 2) : showReport(experiment, report, width))
+    console.log(values.json ? toJson(report) : showReport(experiment, report, width))
     if (values.save !== undefined) for (const file of save(values.save, report)) console.error(`saved ${file}`)
     return 0
   })

@@ -2,6 +2,7 @@
 import path from "node:path"
 import { codeFrameColumns } from "@babel/code-frame"
 import chalk from "chalk"
+import { visible } from "./command.ts"
 import type { Spot } from "./compare.ts"
 import type { Step } from "./constitution.ts"
 import { RULES } from "./rules/index.ts"
@@ -55,10 +56,10 @@ export function describeFinding(finding: Finding, steps: readonly Step[]): strin
     return [`  ${word} ${showFile(spot.file)}:${spot.line}`, indent(frame(spot, steps))]
   })
   return [
-    `${chalk.red.bold(finding.rule)}  ${chalk.bold(finding.chapter)}  ${finding.message}`,
+    `${chalk.red.bold(finding.rule)}  ${chalk.bold(finding.chapter)}  ${visible(finding.message)}`,
     chalk.dim(`  ${rule?.sentence ?? ""}`),
     ...frames,
-    `  ${chalk.cyan("fix")} ${finding.fix}`,
+    `  ${chalk.cyan("fix")} ${visible(finding.fix)}`,
   ].join("\n")
 }
 
@@ -66,12 +67,12 @@ export function describeFinding(finding: Finding, steps: readonly Step[]): strin
 export function githubAnnotation({ rule, message, fix, next, old }: Finding): string {
   const spot = next ?? old
   const place = spot === undefined ? "" : `file=${showFile(spot.file)},line=${spot.line},endLine=${spot.end},`
-  return `::error ${place}title=${rule}::${`${message}. ${fix}`.replaceAll("%", "%25").replaceAll("\n", "%0A")}`
+  return `::error ${place}title=${rule}::${visible(`${message}. ${fix}`).replaceAll("%", "%25").replaceAll("\n", "%0A")}`
 }
 
 /** A path for people: relative, with forward slashes on every system. */
 export function showFile(file: string): string {
-  return (path.relative(process.cwd(), file) || file).split(path.sep).join("/")
+  return visible((path.relative(process.cwd(), file) || file).split(path.sep).join("/"))
 }
 
 function frame(spot: Spot, steps: readonly Step[]): string {
@@ -81,7 +82,7 @@ function frame(spot: Spot, steps: readonly Step[]): string {
   const text = surfaces.find((surface) => surface.file === spot.file)?.text ?? ""
   const end = Math.min(spot.end, spot.line + 5)
   const place = { start: { line: spot.line }, ...(end > spot.line && { end: { line: end } }) }
-  return codeFrameColumns(text, place, { linesAbove: 1, linesBelow: 1, highlightCode: chalk.level > 0 })
+  return codeFrameColumns(visible(text), place, { linesAbove: 1, linesBelow: 1, highlightCode: chalk.level > 0 })
 }
 
 function indent(text: string): string {

@@ -692,6 +692,26 @@ describe("npm run check refuses", () => {
     expect(expectRefusal(unreadable[what] as Run, "check")).toMatch(says)
   })
 
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+  const RAW = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/
+  const nasty = "\u001b]0;title\u0007 \u009b2J \u202e"
+  const painted = writeFile(
+    "painted",
+    replaceOnce(here.read("s04"), "/** What the person said. */", `/** What the person said ${nasty}. */`),
+  )
+  const shows = doBeforeAll({
+    people: () => command(here, "check", "--as", "s04", painted),
+    programs: () => command(here, "check", "--as", "s04", painted, "--json"),
+    github: () => command(here, "check", "--as", "s04", painted, "--github"),
+    path: () => command(here, "check", "--as", "s04", `${painted}${nasty}`),
+  })
+
+  test.each(["people", "programs", "github", "path"] as const)("to pass on what drives a terminal, to %s", (who) => {
+    const { stdout, stderr } = shows[who] as Run
+    expect(stdout + stderr).toContain(who === "programs" ? '"holds": false' : "title")
+    expect(stdout + stderr).not.toMatch(RAW)
+  })
+
   test.each<[string, (chapter: Chapter) => Chapter, string]>([
     [
       "an id",
