@@ -175,7 +175,10 @@ export function sealTool(tool: Tool): Tool {
 export class ToolRegistry {
   #tools = new Map<string, Tool>()
 
-  /** A door. Adds a tool; any string is a name. Throws when the name is taken, and changes nothing then. */
+  /**
+   * A door: here, and only here, what comes from outside is checked. Adds a tool; any string is a name. Throws when the
+   * name is taken, and changes nothing then.
+   */
   register(tool: Tool): void {
     const sealed = sealTool(tool)
     if (this.#tools.has(sealed.spec.name)) throw new Error(`tool "${sealed.spec.name}" is already registered`)

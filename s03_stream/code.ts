@@ -173,7 +173,10 @@ export function sealTool(tool: Tool): Tool {
 export class ToolRegistry {
   #tools = new Map<string, Tool>()
 
-  /** A door. Adds a tool; any string is a name. Throws when the name is taken, and changes nothing then. */
+  /**
+   * A door: here, and only here, what comes from outside is checked. Adds a tool; any string is a name. Throws when the
+   * name is taken, and changes nothing then.
+   */
   register(tool: Tool): void {
     const sealed = sealTool(tool)
     if (this.#tools.has(sealed.spec.name)) throw new Error(`tool "${sealed.spec.name}" is already registered`)
@@ -192,11 +195,6 @@ export type ProviderEvent =
   | { type: "text_delta"; text: string }
   | { type: "message_end"; stopReason: StopReason }
 
-/** One of the given words, or it is refused. */
-export function expectOneOf<Word extends string>(value: unknown, source: string, words: readonly Word[]): Word {
-  return words.includes(value as Word) ? (value as Word) : refuse(value, source, words.join(", "))
-}
-
 /** A door. Folds a stream into one message. One that throws or stops short gives an error and keeps its text. */
 export async function collectAssistantMessage(events: AsyncIterable<ProviderEvent>): Promise<AssistantMessage> {
   let content = ""
@@ -204,7 +202,7 @@ export async function collectAssistantMessage(events: AsyncIterable<ProviderEven
     for await (const event of events) {
       if (event?.type === "text_delta") content += expectString(event.text, "a text_delta")
       else if (event?.type === "message_end") return finishMessage(content, event.stopReason)
-      else expectOneOf(event?.type, "an event", ["message_start", "text_delta", "message_end"])
+      else if (event?.type !== "message_start") refuse((event as ProviderEvent)?.type, "an event", "a type we know")
     }
     throw new Error("the stream ended before its message did")
   } catch (error) {

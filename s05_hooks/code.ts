@@ -193,7 +193,10 @@ export function sealTool(tool: Tool): Tool {
 export class ToolRegistry {
   #tools = new Map<string, Tool>()
 
-  /** A door. Adds a tool; any string is a name. Throws when the name is taken, and changes nothing then. */
+  /**
+   * A door: here, and only here, what comes from outside is checked. Adds a tool; any string is a name. Throws when the
+   * name is taken, and changes nothing then.
+   */
   register(tool: Tool): void {
     const sealed = sealTool(tool)
     if (this.#tools.has(sealed.spec.name)) throw new Error(`tool "${sealed.spec.name}" is already registered`)
@@ -219,11 +222,6 @@ export type ProviderEvent =
   | { type: "message_end"; stopReason: StopReason }
   | { type: "tool_call"; call: ToolCall }
 
-/** One of the given words, or it is refused. */
-export function expectOneOf<Word extends string>(value: unknown, source: string, words: readonly Word[]): Word {
-  return words.includes(value as Word) ? (value as Word) : refuse(value, source, words.join(", "))
-}
-
 /** A door. Folds a stream into one message. One that throws or stops short gives an error and keeps its text. */
 export async function collectAssistantMessage(events: AsyncIterable<ProviderEvent>): Promise<AssistantMessage> {
   let content = ""
@@ -233,7 +231,7 @@ export async function collectAssistantMessage(events: AsyncIterable<ProviderEven
       if (event?.type === "text_delta") content += expectString(event.text, "a text_delta")
       else if (event?.type === "tool_call") addToolCall(calls, event.call)
       else if (event?.type === "message_end") return addCalls(finishMessage(content, event.stopReason, calls), calls)
-      else expectOneOf(event?.type, "an event", ["message_start", "text_delta", "message_end", "tool_call"])
+      else if (event?.type !== "message_start") refuse((event as ProviderEvent)?.type, "an event", "a type we know")
     }
     throw new Error("the stream ended before its message did")
   } catch (error) {
@@ -299,7 +297,7 @@ export function sealToolCall({ id, name, input }: ToolCall): ToolCall {
 export function addToolCall(calls: ToolCall[], call: ToolCall): void {
   const bare = Object.freeze({ ...sealTexts({ id: call?.id, name: call?.name }, "a call"), input: Object.freeze({}) })
   assertUnique("the call id", [...calls, bare].map((other) => other.id))
-  // Should its arguments be refused, the call stays without them: it has an id, so it has to be answered.
+  // First without arguments: should they be refused, the call is there all the same, and has to be answered.
   calls.push(bare)
   calls[calls.length - 1] = Object.freeze({ ...bare, input: sealTexts(call.input ?? {}, `the input of "${bare.id}"`) })
 }
@@ -385,7 +383,7 @@ export async function runEventedToolLoop(state: AgentState, options: TurnOptions
     assertPairedToolCalls(input.messages)
     // A copy: whoever is handed the request has no say in which tools may run.
     const message = record(await requestMessage(options.provider, { ...input, tools: [...input.tools] }))
-    for (const result of startToolCalls(message, input.tools, options)) record(await result)
+    for (const pending of startToolCalls(message, input.tools, options)) record(await pending)
     if (message.stopReason !== "toolUse") return message
   }
   return record(finishMessage("max turns reached", "stop"))

@@ -145,6 +145,7 @@ export async function runOneTurn(state: AgentState, prompt: string, options: Tur
   expectString(prompt, "the prompt")
   // Copies: whoever puts another tree or registry in place meanwhile does so for the next turn.
   const given: TurnOptions = Object.assign(Object.create(Object.getPrototypeOf(options)), options)
+  // A rehearsal: a registry or a loader that cannot be read refuses the turn as well.
   buildProviderInput(state, given)
   const release = state.messages.acquire()
   recordMessage(state, { role: "user", content: prompt.toWellFormed() }, given)
@@ -205,7 +206,10 @@ export function sealTool(tool: Tool): Tool {
 export class ToolRegistry {
   #tools = new Map<string, Tool>()
 
-  /** A door. Adds a tool; any string is a name. Throws when the name is taken, and changes nothing then. */
+  /**
+   * A door: here, and only here, what comes from outside is checked. Adds a tool; any string is a name. Throws when the
+   * name is taken, and changes nothing then.
+   */
   register(tool: Tool): void {
     const sealed = sealTool(tool)
     if (this.#tools.has(sealed.spec.name)) throw new Error(`tool "${sealed.spec.name}" is already registered`)
@@ -231,11 +235,6 @@ export type ProviderEvent =
   | { type: "message_end"; stopReason: StopReason }
   | { type: "tool_call"; call: ToolCall }
 
-/** One of the given words, or it is refused. */
-export function expectOneOf<Word extends string>(value: unknown, source: string, words: readonly Word[]): Word {
-  return words.includes(value as Word) ? (value as Word) : refuse(value, source, words.join(", "))
-}
-
 /** A door. Folds a stream into one message. One that throws or stops short gives an error and keeps its text. */
 export async function collectAssistantMessage(events: AsyncIterable<ProviderEvent>): Promise<AssistantMessage> {
   let content = ""
@@ -245,7 +244,7 @@ export async function collectAssistantMessage(events: AsyncIterable<ProviderEven
       if (event?.type === "text_delta") content += expectString(event.text, "a text_delta")
       else if (event?.type === "tool_call") addToolCall(calls, event.call)
       else if (event?.type === "message_end") return addCalls(finishMessage(content, event.stopReason, calls), calls)
-      else expectOneOf(event?.type, "an event", ["message_start", "text_delta", "message_end", "tool_call"])
+      else if (event?.type !== "message_start") refuse((event as ProviderEvent)?.type, "an event", "a type we know")
     }
     throw new Error("the stream ended before its message did")
   } catch (error) {
@@ -310,7 +309,7 @@ export function sealToolCall({ id, name, input }: ToolCall): ToolCall {
 export function addToolCall(calls: ToolCall[], call: ToolCall): void {
   const bare = Object.freeze({ ...sealTexts({ id: call?.id, name: call?.name }, "a call"), input: Object.freeze({}) })
   assertUnique("the call id", [...calls, bare].map((other) => other.id))
-  // Should its arguments be refused, the call stays without them: it has an id, so it has to be answered.
+  // First without arguments: should they be refused, the call is there all the same, and has to be answered.
   calls.push(bare)
   calls[calls.length - 1] = Object.freeze({ ...bare, input: sealTexts(call.input ?? {}, `the input of "${bare.id}"`) })
 }
@@ -400,7 +399,7 @@ export async function runEventedToolLoop(state: AgentState, options: TurnOptions
     // Copies: whoever is handed the request has no say in what is sent next, or in which tools may run.
     const input = { ...snapshot, messages: [...snapshot.messages], tools: [...snapshot.tools] }
     const message = record(await requestMessage(options.provider, input))
-    for (const result of startToolCalls(message, snapshot.tools, options)) record(await result)
+    for (const pending of startToolCalls(message, snapshot.tools, options)) record(await pending)
     if (message.stopReason !== "toolUse") return message
   }
   return record(finishMessage("max turns reached", "stop"))
@@ -476,14 +475,19 @@ export type SessionNode = {
   parent: SessionNode | null
 }
 
+/** Refuses what is none of the given words. */
+export function assertOneOf(value: unknown, source: string, words: readonly unknown[]): void {
+  if (!words.includes(value)) refuse(value, source, words.join(", "))
+}
+
 /** A frozen copy with our fields only (I1): what its owner does to the original changes no history (I5). */
 export function sealMessage(message: AgentMessage): AgentMessage {
   const { role, content } = message
-  expectOneOf(role, "the role", ["user", "assistant", "toolResult"])
+  assertOneOf(role, "the role", ["user", "assistant", "toolResult"])
   if (role === "user") return sealTexts({ role, content }, "a message")
   if (role === "toolResult") return sealTexts({ role, toolCallId: message.toolCallId, content }, "a message")
   const { stopReason, toolCalls } = message
-  expectOneOf(stopReason, "the stop reason", ["stop", "error", "toolUse"])
+  assertOneOf(stopReason, "the stop reason", ["stop", "error", "toolUse"])
   return addCalls(sealTexts({ role, content, stopReason }, "a message"), (toolCalls ?? []).map(sealToolCall))
 }
 
@@ -555,7 +559,7 @@ export const RESOURCE_KINDS: readonly ContextResource["kind"][] = ["agents", "sk
 
 /** A frozen copy with our fields only. Throws if it is no resource. */
 export function sealResource({ kind, name, content }: ContextResource): ContextResource {
-  expectOneOf(kind, "the kind of a resource", RESOURCE_KINDS)
+  assertOneOf(kind, "the kind of a resource", RESOURCE_KINDS)
   return sealTexts({ kind, name, content }, `resource "${String(name)}"`)
 }
 
@@ -632,7 +636,7 @@ export function sealCommand(command: Command): Command {
 
 /** A handler that hears events of one type only. Throws if no event has this type, or if it cannot be called. */
 export function filterHandler(type: RuntimeEvent["type"], handler: EventHandler): EventHandler {
-  expectOneOf(type, "the event", ["message", "done"])
+  assertOneOf(type, "the event", ["message", "done"])
   if (typeof handler !== "function") refuse(handler, `the handler of "${type}"`, "a function")
   return (event) => (event.type === type ? handler(event) : undefined)
 }

@@ -115,7 +115,7 @@ export const CHAPTERS: readonly Chapter[] = [
     title: "Stream",
     titleZh: "事件流",
     terms: { zh: ["事件流", "流式", "事件(?!循环)"], en: ["streams?", "streamed", "streaming"] },
-    parts: ["ProviderEvent", "expectOneOf", "collectAssistantMessage"],
+    parts: ["ProviderEvent", "collectAssistantMessage"],
     welds: [
       {
         name: "requestMessage",
@@ -254,7 +254,7 @@ export const CHAPTERS: readonly Chapter[] = [
     title: "Session",
     titleZh: "会话树",
     terms: { zh: ["会话树", "分支", "分叉"], en: ["session tree", "branch(?:es|ed)?"] },
-    parts: ["SessionEntry", "SessionNode", "sealMessage", "SessionTree"],
+    parts: ["SessionEntry", "SessionNode", "assertOneOf", "sealMessage", "SessionTree"],
     welds: [
       {
         name: "buildProviderInput",

@@ -38,7 +38,7 @@ export const GUARD_OUT: readonly (readonly Edit[])[] = [
 function recordResults(write: (started: string) => string): readonly Edit[] {
   return ["input", "snapshot"].map((source) => {
     const started = `startToolCalls(message, ${source}.tools, options)`
-    return [`    for (const result of ${started}) record(await result)\n`, write(started)]
+    return [`    for (const pending of ${started}) record(await pending)\n`, write(started)]
   })
 }
 

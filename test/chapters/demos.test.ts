@@ -156,7 +156,7 @@ describe("starting a chapter", () => {
     async (id) => {
       const folder = CHAPTERS.find((chapter) => chapter.id === id)?.folder ?? ""
       const text = fs.readFileSync(path.join(ROOT, folder, "code.ts"), "utf8")
-      const loop = /for \(const result of (startToolCalls\(message, \w+\.tools, options\))\) record\(await result\)/
+      const loop = /for \(const pending of (startToolCalls\(message, \w+\.tools, options\))\) record\(await pending\)/
       expect(text).toMatch(loop)
       const broken = text.replace(loop, "await Promise.all($1.map(async (result) => record(await result)))")
       // A copy beside the chapters, so that it finds the packages and the files that its tools read.
