@@ -158,7 +158,7 @@ export function expectString(value: unknown, source: string): string {
 export function sealTexts<Texts extends Record<string, string>>(texts: Texts, source: string): Texts {
   if ({}.toString.call(texts) !== "[object Object]") refuse(texts, source, "texts by name")
   const sealed: Record<string, string> = {}
-  for (const name of Object.keys(texts)) sealed[name.toWellFormed()] = expectString(texts[name], source).toWellFormed()
+  for (const name in texts) sealed[name.toWellFormed()] = expectString(texts[name], source).toWellFormed()
   return Object.freeze(sealed) as Texts
 }
 

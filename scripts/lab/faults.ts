@@ -126,14 +126,7 @@ export const FAULTS: readonly Fault[] = [
     invariant: "I3",
     excuse: "It must be the same call once more.",
     first: "s04",
-    edits: [
-      [
-        [
-          '  assertUnique("the call id", [...calls, bare].map((other) => other.id))\n',
-          "  if (calls.some((other) => other.id === bare.id)) return\n",
-        ],
-      ],
-    ],
+    edits: [[["=== bare.id)) throw new Error(", "=== bare.id)) return\n  if (calls.length < 0) throw new Error("]]],
   },
   {
     name: "calls-forgotten",
