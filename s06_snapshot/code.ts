@@ -164,7 +164,7 @@ export type Tool = {
 export function refuse(value: unknown, source: string, expected: string): never {
   const kind = typeof value === "string" ? `"${value.slice(0, 60)}"` : {}.toString.call(value).slice(8, -1)
   // Should it be a promise that rejects later, somebody has to catch that.
-  guard(() => value instanceof Promise && value)
+  guard(() => value)
   throw new TypeError(`${source}: expected ${expected}, got ${kind}`)
 }
 
