@@ -5,9 +5,9 @@ import os from "node:os"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { beforeAll, expect } from "vitest"
-import { readChapters } from "../../scripts/constitution.ts"
-import { CHAPTERS, findChapter } from "../../scripts/manifest.ts"
-import { ROOT } from "../../scripts/surface.ts"
+import { CHAPTERS, findChapter } from "../../scripts/course/manifest.ts"
+import { ROOT } from "../../scripts/course/source.ts"
+import { readChapters } from "../../scripts/rules/judge.ts"
 import type { Job } from "./command-server.ts"
 import { DEEP } from "./tier.ts"
 
@@ -147,7 +147,7 @@ export class Checkout {
   }
 
   script(command: CommandName): string {
-    return path.join(this.root, "scripts", `${command}.ts`)
+    return path.join(this.root, "scripts", "cli", `${command}.ts`)
   }
 
   /** Starts a command in the root of the checkout. */

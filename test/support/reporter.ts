@@ -4,8 +4,8 @@
  */
 import { performance } from "node:perf_hooks"
 import { DefaultReporter, type RunnerTask, type RunnerTestFile, type TestCase } from "vitest/node"
-import { CHAPTERS } from "../../scripts/manifest.ts"
-import { showFailure, showStage } from "../../scripts/stages.ts"
+import { showFailure, showStage } from "../../scripts/cli/stages.ts"
+import { CHAPTERS } from "../../scripts/course/manifest.ts"
 
 /** How many failures are shown in full, and of how many more the names. */
 const SHOWN = 5
