@@ -3,7 +3,7 @@
 import { parseSource } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
 import type { Chapter } from "../course/manifest.ts"
-import { chapterFile, readSource } from "../course/source.ts"
+import { chapterFile, ROOT, readSource } from "../course/source.ts"
 import { loadProgram, plant } from "../faults/plant.ts"
 import type { Bench, Experiment } from "./experiments.ts"
 import { type Core, distance, firstDeviation, randomFrom, type Transcript } from "./session.ts"
@@ -32,8 +32,7 @@ export type LabReport = {
 /** Texts of chapters that are known to be valid. */
 const valid = new Set<string>()
 
-async function programFor(chapter: Chapter, experiment: Experiment, variant: Bench["variant"]): Promise<Core> {
-  const file = chapterFile(chapter)
+async function programFor(file: string, experiment: Experiment, variant: Bench["variant"]): Promise<Core> {
   const text = readSource(file)
   if (!valid.has(text)) parseSource(file, text)
   valid.add(text)
@@ -60,25 +59,23 @@ export async function runExperiment(
   seed: number,
   runs: number,
   progress: (done: number) => void = () => {},
+  root: string = ROOT,
 ): Promise<LabReport> {
   if (chapter.id < experiment.first)
     throw new InputError(`${experiment.id} can be run from ${experiment.first} on, not on ${chapter.id}`)
+  const file = chapterFile(chapter, root)
   const play = async (core: Core, variant: Bench["variant"], from: number): Promise<Transcript> => {
     return experiment.play({ program: { id: chapter.id, core }, random: randomFrom(from), variant })
   }
-  const baseline = await play(await programFor(chapter, experiment, "baseline"), "baseline", seed)
-  const damaged = await programFor(chapter, experiment, "fault")
+  const baseline = await play(await programFor(file, experiment, "baseline"), "baseline", seed)
+  const damaged = await programFor(file, experiment, "fault")
   const found: Run[] = []
   for (let index = 0; index < runs; index++) {
     found.push(compare(baseline, await play(damaged, "fault", seed + index), seed + index))
     progress(index + 1)
   }
   const shown = found.find((run) => run.deviation >= 0)?.seed ?? seed
-  const guarded = compare(
-    baseline,
-    await play(await programFor(chapter, experiment, "guarded"), "guarded", shown),
-    shown,
-  )
+  const guarded = compare(baseline, await play(await programFor(file, experiment, "guarded"), "guarded", shown), shown)
   return {
     experiment: experiment.id,
     invariant: experiment.invariant,

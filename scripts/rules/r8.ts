@@ -192,6 +192,8 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "A chapter appends its own section; what it adds stands under its own banner.",
     sentenceZh: "每章在末尾接上自己的一节；新增的东西都在自己的横幅下面。",
+    fixForReader:
+      "Move it to the end of the core, under the banner of the chapter; what belongs to a later chapter does not stand here yet.",
     fix: "Move the declaration to the end of the core, under the banner of its chapter.",
     scope: "pair",
     lifted: "nothing",
@@ -262,6 +264,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: BOTH_WAYS,
     sentenceZh: BOTH_WAYS_ZH,
+    fixForReader: "Give it a name that the chapter adds, or move it into the demo.",
     fix: "Add it to the parts or to the gains of the chapter in scripts/course/manifest.ts, in the order of the source.",
     scope: "pair",
     lifted: "nothing",
@@ -297,6 +300,8 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: BOTH_WAYS,
     sentenceZh: BOTH_WAYS_ZH,
+    fixForReader:
+      "Make the change that the chapter announces; npm run diff -- sNN shows it. What is new is exported, under its banner, above the demo.",
     fix: "Take the entry out of scripts/course/manifest.ts, or make the change that it announces, above the banner of the demo.",
     scope: "pair",
     lifted: "nothing",

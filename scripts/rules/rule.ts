@@ -41,6 +41,8 @@ export type Rule = {
   /** The same in Chinese. */
   sentenceZh: string
   fix: string
+  /** The same for a file of a reader's own, where `fix` would speak of the course's manifest. */
+  fixForReader?: string
   /** What may allow it after all: an upgrade under U1, a weld, or nothing. */
   lifted: "U1" | "weld" | "nothing"
   /** Whether it looks at one chapter alone, also at the one before, or at a reader's file and the chapter that it stands for. */
