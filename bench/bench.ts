@@ -2,7 +2,8 @@ import { spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { InputError, runCommand } from "../scripts/command.ts"
+import { openTerminal, runCommand } from "../scripts/cli/terminal.ts"
+import { InputError } from "../scripts/course/input-error.ts"
 import { compileContestants } from "./compile.ts"
 import type { LoopFigures, SessionFigures } from "./figures.ts"
 import { type Options, parseOptions, USAGE } from "./options.ts"
@@ -128,7 +129,7 @@ function* compareChecks({ repeat }: Options): Generator<Row[]> {
     writeFileSync(config, JSON.stringify({ extends: join(ROOT, "tsconfig.json"), compilerOptions, files, include: [] }))
     const tsc = join(ROOT, "node_modules", "@typescript", "native", "bin", "tsc")
     const commands = new Map([
-      ["npm run check", ["--import", "tsx", join(ROOT, "scripts", "check.ts")]],
+      ["npm run check", ["--import", "tsx", join(ROOT, "scripts", "cli", "main.ts"), "check"]],
       ["tsc --noEmit", [tsc, "--noEmit", "-p", config]],
     ])
     const run = (name: string): number => {
@@ -169,4 +170,5 @@ function main(args: string[]): number {
   return options.strict && report.rows.some((row) => row.verdict === "over") ? 1 : 0
 }
 
-await runCommand(`usage: npm run bench -- ${USAGE}`, main)
+const usage = `usage: npm run bench -- ${USAGE}`
+process.exitCode = await runCommand({ usage, run: main }, process.argv.slice(2), openTerminal())

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { InputError } from "../scripts/command.ts"
+import { InputError } from "../scripts/course/input-error.ts"
 
 /** What a run of the bench is asked to do. */
 export type Options = {

@@ -3,8 +3,8 @@
  * guard, and says what to look for.
  */
 import { groupInteractions, selectGroups } from "../../app/session/compaction.ts"
-import type { ChapterId } from "../manifest.ts"
-import { atEachResult, type Edit, FAULTS, GUARD_OUT } from "./faults.ts"
+import type { ChapterId } from "../course/manifest.ts"
+import { atEachResult, type Edit, FAULTS, GUARD_OUT } from "../faults/behaviour.ts"
 import {
   type Call,
   type Event,

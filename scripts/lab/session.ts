@@ -1,7 +1,7 @@
 /** One way for the lab to talk to any chapter, and the parts that every experiment uses: a seed, a strict service, a transcript. */
 import { createHash } from "node:crypto"
 import type * as Final from "../../s12_packages/code.ts"
-import type { ChapterId } from "../manifest.ts"
+import type { ChapterId } from "../course/manifest.ts"
 
 export type Core = typeof Final
 export type Message = Final.AgentMessage

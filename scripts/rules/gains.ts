@@ -1,7 +1,7 @@
 /** Gains that would change what was there before them. */
 import ts from "typescript"
-import { findGains, type Gain, isRequired } from "../compare.ts"
-import type { Member } from "../surface.ts"
+import { findGains, type Gain, isRequired } from "../chapter/compare.ts"
+import type { Member } from "../chapter/surface.ts"
 import type { Context, Fault } from "./rule.ts"
 
 /** What of the gains of types, or of classes, changes what they had. */

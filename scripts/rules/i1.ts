@@ -1,6 +1,6 @@
 /** I1, the static part: no word of a vendor's format above the adapters. */
 import ts from "typescript"
-import type { Surface } from "../surface.ts"
+import type { Surface } from "../chapter/surface.ts"
 import { spotAt, walkCore } from "./r7.ts"
 import type { Fault, Rule } from "./rule.ts"
 

@@ -1,6 +1,6 @@
 /** R1: fields and union members only grow. */
 import ts from "typescript"
-import type { Declaration, Surface } from "../surface.ts"
+import type { Declaration, Surface } from "../chapter/surface.ts"
 import { findRetypingGains } from "./gains.ts"
 import { type Fault, faultsOf, type Rule } from "./rule.ts"
 

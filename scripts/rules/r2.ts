@@ -21,7 +21,7 @@ export const R2: Rule[] = [
     article: "R2",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    fix: "Give the member its old text again, or declare it as a weld in scripts/manifest.ts, with the reason.",
+    fix: "Give the member its old text again, or declare it as a weld in scripts/course/manifest.ts, with the reason.",
     scope: "pair",
     lifted: "weld",
     find: (context) =>

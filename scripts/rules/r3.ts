@@ -1,5 +1,5 @@
 /** R3 and U1: three upgrades may break, each in its chapter, and each is declared. */
-import type { Upgrade } from "../manifest.ts"
+import type { Upgrade } from "../course/manifest.ts"
 import { type Context, declaredUpgrade, type Fault, isU1, type Rule, U1 } from "./rule.ts"
 
 const SENTENCE = "Only the three upgrades of U1 may break what was there, in s03, s07 and s11, and each is declared."
@@ -30,7 +30,7 @@ export const R3: Rule[] = [
     article: "R3",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    fix: "Declare the upgrade in scripts/manifest.ts, with its old and new form and the reason.",
+    fix: "Declare the upgrade in scripts/course/manifest.ts, with its old and new form and the reason.",
     scope: "pair",
     lifted: "nothing",
     find: (context) =>
@@ -66,7 +66,7 @@ export const R3: Rule[] = [
     article: "R3",
     sentence: "A declared upgrade has happened, exactly as declared.",
     sentenceZh: "登记的升级确实发生了，而且和登记的一模一样。",
-    fix: "Take the upgrade out of scripts/manifest.ts, or write there what really changed.",
+    fix: "Take the upgrade out of scripts/course/manifest.ts, or write there what really changed.",
     scope: "pair",
     lifted: "nothing",
     find: (context) =>

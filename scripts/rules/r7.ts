@@ -1,8 +1,8 @@
 /** R7: the core writes only through `Output` and `RuntimeMode`, and reaches nothing else either. */
 import ts from "typescript"
-import { CHAPTERS, type Chapter } from "../manifest.ts"
-import { findOuterUses, type Use } from "../scopes.ts"
-import type { Surface } from "../surface.ts"
+import { findOuterUses, type Use } from "../chapter/scopes.ts"
+import type { Surface } from "../chapter/surface.ts"
+import { CHAPTERS, type Chapter } from "../course/manifest.ts"
 import { LANGUAGE, WAYS_BY_MEMBER } from "./language.ts"
 import type { Fault, Rule } from "./rule.ts"
 

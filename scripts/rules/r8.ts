@@ -1,6 +1,6 @@
 /** R8: every chapter is a strict superset of the one before. */
-import { type Change, findGains, type Gain } from "../compare.ts"
-import { type Declaration, declaredNames } from "../surface.ts"
+import { type Change, findGains, type Gain } from "../chapter/compare.ts"
+import { type Declaration, declaredNames } from "../chapter/surface.ts"
 import { spotAt } from "./r7.ts"
 import {
   type Context,
@@ -142,7 +142,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
-    fix: `Give it its old text again, or declare it as a weld in scripts/manifest.ts, with the reason. ${CARRY}`,
+    fix: `Give it its old text again, or declare it as a weld in scripts/course/manifest.ts, with the reason. ${CARRY}`,
     scope: "pair",
     lifted: "weld",
     find: (context) =>
@@ -192,6 +192,8 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "A chapter appends its own section; what it adds stands under its own banner.",
     sentenceZh: "每章在末尾接上自己的一节；新增的东西都在自己的横幅下面。",
+    fixForReader:
+      "Move it to the end of the core, under the banner of the chapter; what belongs to a later chapter does not stand here yet.",
     fix: "Move the declaration to the end of the core, under the banner of its chapter.",
     scope: "pair",
     lifted: "nothing",
@@ -252,7 +254,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "A chapter's entry in the manifest is complete, in the order of the source, and says nothing twice.",
     sentenceZh: "清单里一章的条目写全了，按源码的顺序，不说两遍。",
-    fix: "Put the entry in scripts/manifest.ts right.",
+    fix: "Put the entry in scripts/course/manifest.ts right.",
     scope: "pair",
     lifted: "nothing",
     find: findManifestFaults,
@@ -262,7 +264,8 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: BOTH_WAYS,
     sentenceZh: BOTH_WAYS_ZH,
-    fix: "Add it to the parts or to the gains of the chapter in scripts/manifest.ts, in the order of the source.",
+    fixForReader: "Give it a name that the chapter adds, or move it into the demo.",
+    fix: "Add it to the parts or to the gains of the chapter in scripts/course/manifest.ts, in the order of the source.",
     scope: "pair",
     lifted: "nothing",
     find: (context) => {
@@ -297,7 +300,9 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: BOTH_WAYS,
     sentenceZh: BOTH_WAYS_ZH,
-    fix: "Take the entry out of scripts/manifest.ts, or make the change that it announces, above the banner of the demo.",
+    fixForReader:
+      "Make the change that the chapter announces; npm run diff -- sNN shows it. What is new is exported, under its banner, above the demo.",
+    fix: "Take the entry out of scripts/course/manifest.ts, or make the change that it announces, above the banner of the demo.",
     scope: "pair",
     lifted: "nothing",
     find: (context) => {

@@ -1,7 +1,7 @@
 /** What a rule is: a row with a sentence of the constitution, a way to find what breaks it, and a way to fix that. */
-import type { Change, Spot } from "../compare.ts"
-import type { Chapter, Upgrade } from "../manifest.ts"
-import type { Declaration, Surface } from "../surface.ts"
+import type { Change, Spot } from "../chapter/compare.ts"
+import type { Declaration, Surface } from "../chapter/surface.ts"
+import type { Chapter, Upgrade } from "../course/manifest.ts"
 
 /** A part of the constitution that can be checked on the text of the chapters. */
 export type Article = "R1" | "R2" | "R3" | "R7" | "R8" | "U2" | "I1"
@@ -41,6 +41,8 @@ export type Rule = {
   /** The same in Chinese. */
   sentenceZh: string
   fix: string
+  /** The same for a file of a reader's own, where `fix` would speak of the course's manifest. */
+  fixForReader?: string
   /** What may allow it after all: an upgrade under U1, a weld, or nothing. */
   lifted: "U1" | "weld" | "nothing"
   /** Whether it looks at one chapter alone, also at the one before, or at a reader's file and the chapter that it stands for. */

@@ -1,7 +1,7 @@
 /** U2: a name has one meaning in the whole course. */
 import ts from "typescript"
-import { CHAPTERS } from "../manifest.ts"
-import { type Declaration, type Surface, withoutStyle } from "../surface.ts"
+import { type Declaration, type Surface, withoutStyle } from "../chapter/surface.ts"
+import { CHAPTERS } from "../course/manifest.ts"
 import { LANGUAGE } from "./language.ts"
 import { spotAt } from "./r7.ts"
 import { type Fault, placeOf, type Rule } from "./rule.ts"

@@ -5,7 +5,7 @@ import os from "node:os"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { CHAPTERS, type ChapterId } from "../../scripts/manifest.ts"
+import { CHAPTERS, type ChapterId } from "../../scripts/course/manifest.ts"
 import { DEEP } from "../support/tier.ts"
 import { FAULTS, type Fault } from "./faults.ts"
 

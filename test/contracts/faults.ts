@@ -1,4 +1,4 @@
-import type { ChapterId } from "../../scripts/manifest.ts"
+import type { ChapterId } from "../../scripts/course/manifest.ts"
 
 /** An edit that breaks the types of a chapter, and what the contracts have to say to it. */
 export type Fault = {

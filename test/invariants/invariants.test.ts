@@ -1,7 +1,7 @@
 import fs from "node:fs"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { findChapter, INVARIANTS } from "../../scripts/manifest.ts"
+import { findChapter, INVARIANTS } from "../../scripts/course/manifest.ts"
 import { driversFrom, sourceOf } from "../support/ladder.ts"
 import { DEEP } from "../support/tier.ts"
 import { anyScript, type Script, scriptsOf } from "./play.ts"

@@ -1,9 +1,9 @@
 /** The six invariants, each as properties that hold for any script on any chapter from the one on where they can first be stated. */
 import fc from "fast-check"
-import { checkSteps, pairChapters } from "../../scripts/constitution.ts"
-import { CHAPTERS, type ChapterId } from "../../scripts/manifest.ts"
+import { readSurface } from "../../scripts/chapter/surface.ts"
+import { CHAPTERS, type ChapterId } from "../../scripts/course/manifest.ts"
 import { I1 } from "../../scripts/rules/i1.ts"
-import { readSurface } from "../../scripts/surface.ts"
+import { checkSteps, pairChapters } from "../../scripts/rules/judge.ts"
 import { type Driver, type Message, recordOutput, type ToolCall } from "../support/driver.ts"
 import { anyScript, type Observation, play, playOnce, type Script, scriptsOf } from "./play.ts"
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest"
-import { InputError } from "../../scripts/command.ts"
+import { InputError } from "../../scripts/course/input-error.ts"
+import { findChapter } from "../../scripts/course/manifest.ts"
+import { loadProgram, plant } from "../../scripts/faults/plant.ts"
 import { EXPERIMENTS } from "../../scripts/lab/experiments.ts"
-import { loadProgram, plant } from "../../scripts/lab/plant.ts"
-import { type LabReport, runExperiment } from "../../scripts/lab.ts"
-import { findChapter } from "../../scripts/manifest.ts"
+import { type LabReport, runExperiment } from "../../scripts/lab/run.ts"
 import { driversFrom } from "../support/ladder.ts"
 import { ends } from "../support/tier.ts"
 

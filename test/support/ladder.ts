@@ -6,7 +6,7 @@ import path from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { describe, expect, test } from "vitest"
 import * as final from "../../s12_packages/code.ts"
-import { CHAPTERS, type Chapter, type ChapterId, findChapter } from "../../scripts/manifest.ts"
+import { CHAPTERS, type Chapter, type ChapterId, findChapter } from "../../scripts/course/manifest.ts"
 import { type Core, Driver } from "./driver.ts"
 
 /** The root of the repository. */

@@ -1,0 +1,57 @@
+/**
+ * Runs the tests of the ladder on a selection of chapters, or on a reader's own file.
+ *
+ *   npm run ladder -- --upto s06        every part up to s06, on the chapters up to s06
+ *   npm run ladder -- --only s04        the parts of s01 to s04, on s04
+ *   npm run ladder -- s04 my/code.ts    the same, on a file of yours that is to be chapter s04
+ */
+import fs from "node:fs"
+import path from "node:path"
+import { parseArgs } from "node:util"
+import { parseSource } from "../chapter/surface.ts"
+import { InputError } from "../course/input-error.ts"
+import { CHAPTERS, findChapter } from "../course/manifest.ts"
+import { chapterFile, readSource } from "../course/source.ts"
+import type { Command, Terminal } from "./terminal.ts"
+import { runVitest } from "./tools.ts"
+
+/** What the command line selects, as the environment that the ladder reads. Throws with a sentence for people. */
+function readSelection(args: string[], { root, directory }: Terminal): Record<string, string> {
+  const { values, positionals } = parseArgs({
+    args,
+    options: { upto: { type: "string" }, only: { type: "string" } },
+    allowPositionals: true,
+  })
+  const selection: Record<string, string> = {}
+  if (values.upto !== undefined) selection.LADDER_UPTO = findChapter(values.upto).id
+  if (values.only !== undefined) selection.LADDER_ONLY = findChapter(values.only).id
+  if (values.upto !== undefined && values.only !== undefined)
+    throw new InputError("--upto and --only exclude each other")
+  if (positionals.length === 0) {
+    const { LADDER_ONLY: only, LADDER_UPTO: last = "s12" } = selection
+    const chapters = CHAPTERS.filter(({ id }) => (only === undefined ? id <= last : id === only))
+    for (const file of chapters.map((chapter) => chapterFile(chapter, root))) parseSource(file, readSource(file))
+    return selection
+  }
+  const [name, given] = positionals
+  if (name === undefined || given === undefined || positionals.length > 2)
+    throw new InputError(`expected a chapter and a file, got "${positionals.join(" ")}"`)
+  if (Object.keys(selection).length > 0)
+    throw new InputError("a file is tested by itself: leave --upto and --only away")
+  const file = path.resolve(directory, given)
+  parseSource(file, readSource(file))
+  return { LADDER_ONLY: findChapter(name).id, LADDER_FILE: fs.realpathSync(file) }
+}
+
+/** npm run ladder */
+export const command: Command = {
+  usage: "usage: npm run ladder -- [--upto sNN] [--only sNN] [sNN FILE]",
+  run(args, terminal) {
+    const settings = {
+      ...readSelection(args, terminal),
+      TEST_TABLES: "1",
+      TEST_AGAIN: `npm run ladder -- ${args.join(" ")}`,
+    }
+    return runVitest(["test/chapters/s", "--typecheck.enabled=false"], settings, terminal)
+  },
+}

@@ -1,0 +1,182 @@
+/** Holds chapters against the rules. */
+import { type Change, compareSurfaces } from "../chapter/compare.ts"
+import { readSurface, type Surface } from "../chapter/surface.ts"
+import { InputError } from "../course/input-error.ts"
+import type { Chapter } from "../course/manifest.ts"
+import { chapterFile, readSource } from "../course/source.ts"
+import { RULES } from "./index.ts"
+import type { Fault, Finding, Rule } from "./rule.ts"
+
+/** A chapter, the chapter it is compared with, and what differs. */
+export type Step = {
+  chapter: Chapter
+  old: Surface | undefined
+  next: Surface
+  changes: Change[]
+  /** The chapter as the course has it, where a reader's own file stands in its place. */
+  course?: Surface
+}
+
+/** Throws an `InputError` unless the manifest's chapters are s01, s02 and so on, each in a folder of its number. */
+export function assertOrder(chapters: readonly Chapter[]): void {
+  for (const [index, { id, folder }] of chapters.entries()) {
+    const expected = `s${String(index + 1).padStart(2, "0")}`
+    if (id !== expected)
+      throw new InputError(
+        `chapter ${index + 1} in scripts/course/manifest.ts has the id "${id}", expected ${expected}: put it right`,
+      )
+    if (!folder.startsWith(`${id}_`))
+      throw new InputError(
+        `${id} in scripts/course/manifest.ts has the folder "${folder}", expected one that starts with ${id}_`,
+      )
+  }
+}
+
+/** Reads chapters; `files` names other places for some of them, by id. Throws an `InputError` for what cannot be read. */
+export function readChapters(chapters: readonly Chapter[], files: Readonly<Record<string, string>> = {}): Surface[] {
+  assertOrder(chapters)
+  return chapters.map((chapter) => readOnce(chapter, files[chapter.id] ?? chapterFile(chapter)))
+}
+
+/** The last surface of each file. Who checks again and again, as `--watch` and the tests do, parses only what has changed. */
+const lastRead = new Map<string, Surface>()
+
+function readOnce(chapter: Chapter, file: string): Surface {
+  const text = readSource(file)
+  const last = lastRead.get(file)
+  if (last?.text === text && last.chapter === chapter) return last
+  const surface = readSurface(chapter, file, text)
+  lastRead.set(file, surface)
+  return surface
+}
+
+/** Pairs each chapter with the one before it. `first` is what the first is compared with; without it, with nothing. */
+export function pairChapters(surfaces: readonly Surface[], first?: Surface): Step[] {
+  return surfaces.map((next, index) => {
+    const old = surfaces[index - 1] ?? first
+    return { chapter: next.chapter, old, next, changes: old === undefined ? [] : compareSurfaces(old, next) }
+  })
+}
+
+/** Every fault in these steps, in the order of the chapters and of the source; a fault and its echo in the next chapter count once. */
+export function checkSteps(steps: readonly Step[], rules: readonly Rule[] = RULES): Finding[] {
+  const found: Finding[][] = []
+  for (const [index, step] of steps.entries()) {
+    const findings = checkStep(step, rules)
+    const [before, faults = []] = [steps[index - 1], found[index - 1]]
+    const echoes = before === undefined ? [] : findings.filter((finding) => canEcho(finding, faults, before))
+    // Where the chapter before has a fault of its own, the way back from it is none: compare past it.
+    const past = before === undefined || echoes.length === 0 ? [] : checkStep(bridge(before, step), rules)
+    found.push(findings.filter((finding) => !echoes.includes(finding) || isAlsoIn(past)(finding)))
+  }
+  return found.flat()
+}
+
+/** Whether a finding may be nothing but the way back from a fault of the chapter before: only where that fault is about the same declaration. */
+function canEcho({ rule, symbol }: Finding, faults: readonly Finding[], before: Step): boolean {
+  if (before.old === undefined) return false
+  if (rule === "R8-MOVED") return faults.some((fault) => fault.rule === rule)
+  const isText = /REWRITTEN|REFORMATTED|CHANGED|SIGNATURE/.test(rule)
+  const name = symbol.split(".")[0] ?? symbol
+  return faults.some((fault) => {
+    // An entry in the manifest that is wrong has changed no text.
+    if (isText && /^(R3-|R8-(UNLISTED|UNUSED|MANIFEST)$)/.test(fault.rule)) return false
+    const { next } = fault
+    const around = before.next.core.find(({ start, end }) => next && next.line >= start && next.line <= end)
+    return fault.symbol.split(".")[0] === name || around?.name === name
+  })
+}
+
+function checkStep(step: Step, rules: readonly Rule[]): Finding[] {
+  const findings = rules.flatMap((rule) => {
+    return findFaults(rule, step).map(({ symbol, message, old, next }): Finding => {
+      return {
+        rule: rule.id,
+        chapter: step.chapter.id,
+        symbol,
+        message,
+        ...(old && { old }),
+        ...(next && { next }),
+        fix: rule.fix,
+      }
+    })
+  })
+  return withoutConsequences(findings, step)
+}
+
+/** What the rules about single chapters said to a chapter. They say the same each time. */
+const said = new WeakMap<Surface, Map<Rule, Fault[]>>()
+
+function findFaults(rule: Rule, step: Step): Fault[] {
+  if (rule.scope !== "chapter") return rule.find(step)
+  const known = said.get(step.next) ?? new Map<Rule, Fault[]>()
+  said.set(step.next, known)
+  const faults = known.get(rule) ?? rule.find(step)
+  known.set(rule, faults)
+  return faults
+}
+
+/** The step from the chapter before the last one to this one, with the manifests of both. */
+function bridge(before: Step, { chapter, next }: Step): Step {
+  const { parts, welds, upgrades, gains } = before.chapter
+  const names = [...new Set([...Object.keys(gains ?? {}), ...Object.keys(chapter.gains ?? {})])]
+  const both = {
+    ...chapter,
+    parts: [...parts, ...chapter.parts],
+    welds: [...welds, ...chapter.welds],
+    upgrades: [...upgrades, ...chapter.upgrades],
+    gains: Object.fromEntries(
+      names.map((name) => [name, [...(gains?.[name] ?? []), ...(chapter.gains?.[name] ?? [])]]),
+    ),
+  }
+  return {
+    chapter: both,
+    old: before.old,
+    next,
+    changes: before.old === undefined ? [] : compareSurfaces(before.old, next),
+  }
+}
+
+function isAlsoIn(others: readonly Finding[]): (finding: Finding) => boolean {
+  return ({ rule, symbol }) => others.some((other) => other.rule === rule && other.symbol === symbol)
+}
+
+/** A line that breaks a rule of its own also changes the text of its declaration. The rule of its own is the cause; the text is left out. */
+function withoutConsequences(findings: Finding[], { next }: Step): Finding[] {
+  const causes = findings.filter(({ rule }) => /^(R7|I1|U2|R1-ANY|R8-MOVED|R8-KIND|R8-EXPORT)/.test(rule))
+  const covers = (finding: Finding): boolean => {
+    const declaration = next.core.find((candidate) => candidate.name === finding.symbol)
+    const [start, end] = declaration
+      ? [declaration.start, declaration.end]
+      : [finding.next?.line ?? 0, finding.next?.end ?? 0]
+    return causes.some(({ next: spot }) => spot !== undefined && spot.line >= start && spot.line <= end)
+  }
+  const place = ({ rule, symbol, next: spot }: Finding): string => `${rule} ${symbol} ${spot?.line}`
+  const once = findings.filter(
+    (finding, index) => findings.findIndex((other) => place(other) === place(finding)) === index,
+  )
+  const foreign = (finding: Finding): boolean =>
+    once.some(
+      (other) =>
+        other.symbol === finding.symbol &&
+        (other.rule === "I1-VENDOR"
+          ? finding.rule === "R7-IMPORT"
+          : (other.rule === "R3-FOREIGN" && finding.rule === "R3-UNUSED") ||
+            (other.rule === "R8-GONE" && finding.rule === "U2-SECOND-MEANING")),
+    ) ||
+    // What takes the place of something old is no gain.
+    (/-GAIN$/.test(finding.rule) &&
+      once.some(({ rule, symbol }) => /GONE$|CHANGED$/.test(rule) && `${symbol}.`.startsWith(`${finding.symbol}.`))) ||
+    // What is gone may leave its comment behind, and a gain that should not be may stand anywhere.
+    (finding.rule === "R8-REFORMATTED" &&
+      once.some(({ rule, symbol }) => /GONE$|-GAIN$/.test(rule) && `${symbol}.`.startsWith(`${finding.symbol}.`)))
+  return once
+    .filter((finding) => !foreign(finding))
+    .filter(
+      (finding) =>
+        causes.includes(finding) ||
+        !/REWRITTEN|REFORMATTED|MEMBER-CHANGED|FIELD-CHANGED|PLACE|UNLISTED/.test(finding.rule) ||
+        !covers(finding),
+    )
+    .sort((a, b) => (a.next?.line ?? 0) - (b.next?.line ?? 0))
+}

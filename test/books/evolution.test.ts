@@ -1,0 +1,167 @@
+import fs from "node:fs"
+import os from "node:os"
+import path from "node:path"
+import { describe, expect, test } from "vitest"
+import { anchorsIn } from "../../scripts/books/books.ts"
+import { DOCUMENTS, findStale, renderDocument, runDocumented } from "../../scripts/books/docs.ts"
+import { CHAPTERS, INVARIANTS } from "../../scripts/course/manifest.ts"
+import { RULES } from "../../scripts/rules/index.ts"
+import { readChapters } from "../../scripts/rules/judge.ts"
+import { ROOT } from "../support/ladder.ts"
+
+const read = (file: string): string => fs.readFileSync(path.join(ROOT, file), "utf8")
+const PAIRS = ["README", "EVOLUTION", "GLOSSARY", "STUDY", "CONTRIBUTING"].map(
+  (name) => [`${name}.md`, `${name}.en.md`] as const,
+)
+const PAGES = PAIRS.flat()
+
+/** Links with an anchor that the page behind them does not have. */
+function lostAnchors(text: string): string[] {
+  const links = [...text.matchAll(/\]\(([^)\s]+\.md)#([^)\s]+)\)/g)]
+  return links.flatMap(([, file = "", anchor = ""]) =>
+    anchorsIn(read(file)).includes(anchor) ? [] : [`${file}#${anchor}`],
+  )
+}
+
+/** Links to files and folders of this repository, without their anchors. */
+function localLinks(text: string): string[] {
+  const links = [...text.matchAll(/\]\(([^)]+)\)/g)].map((match) => match[1] ?? "")
+  return links
+    .filter((link) => !/^https?:/.test(link))
+    .map((link) => link.split("#")[0] ?? "")
+    .filter((link) => link !== "")
+}
+
+/** What two versions of a page share, whatever their language: levels of headings, rows of tables, blocks of code. */
+function skeleton(text: string): string[] {
+  const prose = text.replaceAll(/^```[\s\S]*?^```/gm, "CODE")
+  return prose.split("\n").flatMap((line) => {
+    if (line === "CODE") return ["code"]
+    const heading = /^(#+) /.exec(line)?.[1]
+    if (heading !== undefined) return [heading]
+    return line.startsWith("|") ? [`row of ${line.split(/(?<!\\)\|/).length}`] : []
+  })
+}
+
+describe("EVOLUTION", () => {
+  test("says what the manifest, the rules and the code say", async () => {
+    expect((await findStale(["EVOLUTION"])).map(({ file }) => file)).toEqual([])
+  })
+
+  test.each(DOCUMENTS.filter(({ chapter }) => chapter === undefined))(
+    "$file is made from data where it can be: a changed cell or type is noticed",
+    async (document) => {
+      const { file } = document
+      const surfaces = readChapters(CHAPTERS)
+      const text = read(file)
+      const damages = [
+        text.replace("`Provider.complete`", "`Provider.finish`"),
+        text.replace("toolCalls?: ToolCall[]   ", "toolCalls: ToolCall[]    "),
+        text.replace("// s04", "// s05"),
+        text.replace(/\| `R8-MOVED` .*\n/, ""),
+        text.replace(/\| I4 .*\n/, ""),
+        text.replace("s07_session/code.ts", "s06_session/code.ts"),
+      ]
+      for (const damaged of damages) {
+        expect(damaged).not.toBe(text)
+        expect(await renderDocument(damaged, document, surfaces)).toBe(text)
+      }
+    },
+  )
+
+  test("an unknown or unfinished part is an error that names it", async () => {
+    const page = { file: "page.md", language: "en" } as const
+    await expect(renderDocument("<!-- begin: weather -->", page, [])).rejects.toThrow(
+      'page.md asks for "weather", expected one of',
+    )
+    await expect(renderDocument("<!-- begin: rules -->", page, [])).rejects.toThrow(
+      'page.md: the part "rules" has no end',
+    )
+    const twice = "<!-- code: nothing -->\n<!-- code: nothing -->"
+    await expect(renderDocument(twice, page, [])).rejects.toThrow("page.md: <!-- code: nothing --> stands there twice")
+    await expect(renderDocument("<!-- code: nothing -->", page, [])).rejects.toThrow('page.md quotes "nothing"')
+    await expect(renderDocument("<!-- output: rm -rf x -->", page, [])).rejects.toThrow('cannot run "rm -rf x"')
+    await expect(renderDocument("<!-- output: npx tsx s01_state/code.ts -->\n", page, [])).rejects.toThrow(
+      "a block that starts with ```text is expected",
+    )
+  })
+
+  test("the output of a command that crashes is not taken", async () => {
+    const root = fs.mkdtempSync(path.join(os.tmpdir(), "docs-"))
+    try {
+      fs.writeFileSync(path.join(root, "boom.ts"), "throw new RangeError('too far')\n")
+      const run = runDocumented(`npx tsx "${path.join(root, "boom.ts")}"`)
+      await expect(run).rejects.toThrow("crashed, so its output is not taken: RangeError: too far")
+    } finally {
+      fs.rmSync(root, { recursive: true })
+    }
+  })
+
+  test("a word that is in no path, a page that is gone and a table that is gone are errors that say so", async () => {
+    await expect(findStale(["weather"])).rejects.toThrow('no document has "weather" in its path')
+    const root = fs.mkdtempSync(path.join(os.tmpdir(), "docs-"))
+    try {
+      await expect(findStale(["EVOLUTION.md"], root)).rejects.toThrow("EVOLUTION.md does not exist")
+      const text = read("EVOLUTION.md").replaceAll(/<!-- (begin|end): upgrades -->\n/g, "")
+      fs.writeFileSync(path.join(root, "EVOLUTION.md"), text)
+      await expect(findStale(["EVOLUTION.md"], root)).rejects.toThrow('EVOLUTION.md lacks the part "upgrades"')
+    } finally {
+      fs.rmSync(root, { recursive: true })
+    }
+  })
+
+  test.each(["EVOLUTION.md", "EVOLUTION.en.md"])("%s speaks of every article, rule and invariant", (file) => {
+    const text = read(file)
+    const names = [
+      ...["R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "U1", "U2"].map((name) => `**${name}`),
+      ...RULES.map(({ id }) => id),
+      ...INVARIANTS.map(({ id }) => `| ${id} |`),
+    ]
+    expect(names.filter((name) => !text.includes(name))).toEqual([])
+  })
+})
+
+describe("pages", () => {
+  test.each(PAGES)("%s links to what is there", (file) => {
+    expect(localLinks(read(file))).not.toEqual([])
+    expect(lostAnchors(read(file))).toEqual([])
+    expect(localLinks(read(file)).filter((link) => !fs.existsSync(path.join(ROOT, link)))).toEqual([])
+  })
+
+  test.each(PAIRS)("%s and %s have the same headings, tables and blocks", (chinese, english) => {
+    expect(skeleton(read(english))).toEqual(skeleton(read(chinese)))
+  })
+
+  test.each(PAGES)("%s opens with a link to its other language", (file) => {
+    const other = file.includes(".en.") ? file.replace(".en.", ".") : file.replace(".md", ".en.md")
+    expect(read(file).slice(0, 600)).toContain(`(${other})`)
+  })
+
+  test.each(["README.md", "README.en.md"])("%s names every chapter and only scripts that exist", (file) => {
+    const text = read(file)
+    expect(
+      CHAPTERS.filter(({ folder }) => !text.includes(`(${folder}/README${file.includes(".en.") ? ".en" : ""}.md)`)),
+    ).toEqual([])
+    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> }
+    const used = [...text.matchAll(/npm run ([\w:]+)/g)].map((match) => match[1] ?? "")
+    expect(used).not.toEqual([])
+    expect(used.filter((name) => !(name in scripts))).toEqual([])
+  })
+
+  test.each(["README.md", "README.en.md"])("%s leads to every page of its language and every folder", (file) => {
+    const text = read(file)
+    const language = file.includes(".en.") ? ".en.md" : ".md"
+    const pages = PAGES.filter((page) => page.includes(".en.") === (language === ".en.md") && page !== file)
+    expect(pages.filter((page) => !text.includes(`](${page})`))).toEqual([])
+    const entries = fs.readdirSync(ROOT, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+    const folders = entries.map(({ name }) => name).filter((name) => !/^(\.|s\d\d_|node_modules$|my$)/.test(name))
+    expect(folders.filter((name) => !text.includes(`| \`${name}/`))).toEqual([])
+  })
+
+  test("the test command of the README is the one that CI runs, and the deep tier behind it", () => {
+    const ci = read(".ci/run")
+    for (const file of ["README.md", "README.en.md"]) expect(read(file)).toContain("npm ci && npm test")
+    const commands = ci.split("\n").filter((line) => line.startsWith("npm"))
+    expect(commands).toEqual(["npm ci && npm test && npm run test:deep"])
+  })
+})
