@@ -1,5 +1,14 @@
 import { defineConfig, type ViteUserConfigFnObject } from "vitest/config"
 
+// Vite takes paths for addresses, where these characters end a path; it would fail on the first file, with a stack that names none of them.
+const special = /[#%?]/.exec(import.meta.dirname)?.[0]
+if (special !== undefined) {
+  console.error(
+    `error: the tests cannot run below a folder with "${special}" in its name, got "${import.meta.dirname}"`,
+  )
+  process.exit(2)
+}
+
 const config: ViteUserConfigFnObject = defineConfig(({ mode }) => ({
   test: {
     include: ["test/**/*.test.ts"],

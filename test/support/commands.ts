@@ -302,7 +302,7 @@ export class Copy extends Checkout {
 
 /** A folder for the copies of a test file. Its path is free of links, as the paths are that a process reports. */
 export function makeTemporaryFolder(): string {
-  return fs.realpathSync.native(fs.mkdtempSync(path.join(os.tmpdir(), "learn-")))
+  return fs.realpathSync.native(fs.mkdtempSync(path.join(os.tmpdir(), "learn 课-")))
 }
 
 function rewrite(change: (text: string) => string): (file: string) => void {
