@@ -76,6 +76,16 @@ part("s12", "Packages", (chapter) => {
       }
     })
 
+    test("a plain name has at most 64 characters", () => {
+      const named = (length: number) => {
+        const pkg = greetings()
+        pkg.manifest.name = "n".repeat(length)
+        return chapter.core.loadPackage(pkg).name.length
+      }
+      expect(named(64)).toBe(64)
+      expect(() => named(65)).toThrow("package refused")
+    })
+
     test.each(["constructor", "toString", "v1.2", "a_b-c", "X"])("%j is a plain name", (name) => {
       const pkg = greetings()
       pkg.manifest.tools.push(name)
@@ -155,6 +165,13 @@ part("s12", "Packages", (chapter) => {
         Object.assign(pkg.manifest, { scripts: [] })
       },
       ["scripts"],
+    ],
+    [
+      "an unknown field stands beside the manifest",
+      (pkg) => {
+        Object.assign(pkg, { postinstall: "x" })
+      },
+      ["postinstall"],
     ],
     [
       "the manifest is gone",
