@@ -209,6 +209,11 @@ part("s12", "Packages", (chapter) => {
     for (const reason of reasons) expect(message).toContain(reason)
   })
 
+  test("an empty package whose contents are null is refused", () => {
+    const empty = { manifest: { name: "empty", tools: [], commands: [], resources: [] }, contents: null as never }
+    expect(() => chapter.core.loadPackage(empty)).toThrow("package refused")
+  })
+
   test("a name that is not plain does not hide that a text is missing", () => {
     const pkg = greetings()
     pkg.manifest.tools.push("../up")
@@ -255,6 +260,18 @@ part("s12", "Packages", (chapter) => {
     expect(chapter.core.installLoadedPackage(loaded, place.runtime, place.loader, "trusted")).toBe(false)
     expect(place.seen()).toEqual(before)
     expect(place.reports).toEqual(['extension "greetings" failed: tool "read_file" is already registered'])
+  })
+
+  test("a package that clashed may be installed when it does so no more", () => {
+    const place = placeFor(chapter)
+    const loaded = chapter.core.loadPackage(greetings())
+    const install = (tools: Record<string, string>) =>
+      chapter.core.installLoadedPackage({ ...loaded, tools }, place.runtime, place.loader, "trusted")
+    expect([install({ read_file: "mine now" }), install(loaded.tools), install(loaded.tools)]).toEqual([
+      false,
+      true,
+      false,
+    ])
   })
 
   test("contents are handed out and never evaluated", () => {
