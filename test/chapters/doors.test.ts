@@ -102,6 +102,18 @@ part("s03", "the stream's door", (chapter) => {
   })
 })
 
+part("s03", "what a refusal says", (chapter) => {
+  const unknown = (type: string) => chapter.run({ replies: [[{ type } as never, ...say("x")]] })
+
+  test("names the text that was refused", async () => {
+    expect((await unknown("textDelta")).last.content).toContain("textDelta")
+  })
+
+  test("but not all of a text that never ends", async () => {
+    expect((await unknown("x".repeat(100_000))).last.content.length).toBeLessThan(1000)
+  })
+})
+
 part("s03", "a provider that is asynchronous before it streams", (chapter) => {
   test("fails with its own reason, and with no unhandled rejection", async () => {
     const unhandled: unknown[] = []
@@ -201,6 +213,12 @@ part("s04", "the doors of the tool loop", (chapter) => {
       const { history } = await chapter.run({ tools: [tool()], replies: [cut(events, new Error("line broke"))] })
       expect(results(history)[0]?.content).toMatch(/^error: (?!.*I say so).*line broke$/)
     })
+
+    test("nor what came behind words that only look like an error", async () => {
+      const events = [...say("I saw an error: try again").slice(0, 2), ...ask(call("a")).slice(1)]
+      const { history } = await chapter.run({ tools: [tool()], replies: [cut(events, new Error("line broke"))] })
+      expect(results(history)[0]?.content).toMatch(/^error: (?!.*try again).*line broke$/s)
+    })
   })
 
   test("a promise that is refused and rejects later is nobody's unhandled rejection", async () => {
@@ -259,6 +277,101 @@ part("s04", "the doors of the tool loop", (chapter) => {
       return "ok: a"
     })
     await expect(chapter.run({ state, tools: [twice], replies: [ask(call("a"))] })).rejects.toThrow(/messages\[\d+\]/)
+  })
+})
+
+/** All that is not frozen of a value, the functions left out. */
+function softParts(value: unknown): unknown[] {
+  if (typeof value !== "object" || value === null) return []
+  return [...(Object.isFrozen(value) ? [] : [value]), ...Object.values(value).flatMap(softParts)]
+}
+
+part("s02", "a tool that was taken in", (chapter) => {
+  test("is a frozen copy, all of it", () => {
+    expect(softParts(chapter.core.sealTool(tool()))).toEqual([])
+    expect(softParts(chapter.registry(tool()).getSpecs()[0])).toEqual([])
+  })
+})
+
+part("s04", "calls and results that were taken in", (chapter) => {
+  test("are frozen copies, all of them, whichever way they came", () => {
+    const calls: ToolCall[] = []
+    chapter.core.addToolCall(calls, call("a"))
+    expect(softParts(calls[0])).toEqual([])
+    expect(() => chapter.core.addToolCall(calls, { ...call("b"), input: 7 as never })).toThrow()
+    expect([calls[1], softParts(calls[1])]).toEqual([{ ...call("b"), input: {} }, []])
+    expect(softParts(chapter.core.sealToolCall(call("a")))).toEqual([])
+    expect(softParts(chapter.core.addCalls(chapter.core.finishMessage("x", "toolUse", calls), calls))).toEqual([])
+    expect(softParts(chapter.core.toolResult(call("a"), "x"))).toEqual([])
+    expect(softParts(chapter.core.errorResult(call("a"), "x"))).toEqual([])
+  })
+})
+
+part("s04", "a call without arguments", (chapter) => {
+  test.each([undefined, null])("(%j) runs with none, with a loop and without one", async (input) => {
+    const bare = { ...call("a"), input: input as never }
+    const { ran } = await turnWith(chapter, [bare])
+    expect(ran).toEqual([{}])
+    const registry = chapter.registry(tool("echo", (given) => JSON.stringify(given)))
+    expect(registry.run(bare)).toBe("{}")
+  })
+})
+
+part("s04", "the loop by itself", (chapter) => {
+  const asks: Message = { role: "assistant", content: "", stopReason: "toolUse", toolCalls: [call("a")] }
+  const go: Message = { role: "user", content: "go" }
+
+  test.each<[string, Message[]]>([
+    ["begins with calls that nobody answered", [asks, go]],
+    ["ends with calls that nobody answered", [go, asks]],
+  ])("sends no request for a history that %s", async (_name, messages) => {
+    const provider = chapter.provider()
+    const turn = chapter.core.runEventedToolLoop(chapter.state(...messages), chapter.options({ provider }))
+    await expect(turn).rejects.toThrow('"a"')
+    expect(provider.requests).toEqual([])
+  })
+})
+
+part("s07", "a message that was appended", (chapter) => {
+  const plain: Message[] = [
+    { role: "user", content: "go" },
+    { role: "assistant", content: "I ask", stopReason: "toolUse", toolCalls: [call("a")] },
+    result("a"),
+    { role: "assistant", content: "done", stopReason: "stop" },
+  ]
+
+  test("has our fields only, whoever said it", () => {
+    const { messages: tree } = chapter.state()
+    for (const message of plain) tree.append({ ...message, vendor: 1, parentId: "nobody" } as never)
+    expect(tree.currentPath()).toEqual(plain)
+    const ids = tree.allEntries().map(({ id }) => id)
+    const places = ids.map((id, index) => ({ id, parentId: ids[index - 1] ?? null }))
+    expect(tree.allEntries()).toEqual(plain.map((message, index) => ({ ...places[index], ...message })))
+  })
+
+  test("is a frozen copy, all of it", () => {
+    const { messages: tree } = chapter.state()
+    for (const message of plain) {
+      const owned = structuredClone(message)
+      expect(softParts(tree.append(owned))).toEqual([])
+      owned.content = "changed"
+    }
+    expect(softParts(tree.currentPath().slice())).toHaveLength(1)
+    expect(tree.currentPath()).toEqual(plain)
+  })
+})
+
+part("s08", "a resource that was taken in", (chapter) => {
+  test("is a frozen copy with our fields only", () => {
+    const resource = { kind: "skill" as const, name: "n", content: "c" }
+    const sealed = chapter.core.sealResource({ ...resource, vendor: 1 } as never)
+    expect([sealed, softParts(sealed)]).toEqual([resource, []])
+  })
+})
+
+part("s09", "a command that was taken in", (chapter) => {
+  test("is a frozen copy", () => {
+    expect(Object.isFrozen(chapter.core.sealCommand({ name: "c", run: () => "" }))).toBe(true)
   })
 })
 
@@ -346,6 +459,12 @@ part("s01", "half characters", (chapter) => {
     const { requests } = await chapter.run({ loader, ...(chapter.number >= 11 && { trust: "trusted" as const }) })
     expect(requests[0]?.systemPrompt).toContain("c\ufffd")
     expect(whole(requests)).toBe(true)
+  })
+
+  test.runIf(chapter.number >= 9)("the names of commands are made well-formed", () => {
+    const { runtime } = runtimeOf(chapter)
+    expect(runtime.use((api) => api.registerCommand({ name: `n${HALF}`, run: () => "" }))).toBe(true)
+    expect(whole(runtime.getCommands())).toBe(true)
   })
 
   test.runIf(chapter.number >= 12)("the texts of a package are made well-formed", () => {
@@ -510,7 +629,7 @@ part("s05", "hooks and executors", (chapter) => {
   ])("hooks that are %s block every call", async (_name, make) => {
     const { ran, history } = await turnWith(chapter, [call("a")], { hooks: make() })
     expect(ran).toEqual([])
-    expect(results(history)).toEqual([result("a", expect.stringMatching(/^error: \S/) as never)])
+    expect(results(history)).toEqual([result("a", expect.stringMatching(/^error: .*hooks/) as never)])
   })
 
   test.runIf(chapter.number >= 7)("options that cannot be read refuse the turn, and the session is free", async () => {

@@ -58,6 +58,25 @@ part("s01", "State", (chapter) => {
     expect(chapter.core.describeError(thrown)).toMatch(/\S/)
   })
 
+  test("an error keeps its words where they mention an object that could not be shown", () => {
+    expect(chapter.core.describeError(new Error("expected a list, got [object Object]"))).toContain("expected a list")
+  })
+
+  test("a message is judged and finished by its text and its end alone", () => {
+    expect(chapter.core.findProblem("text", "stop")).toBeUndefined()
+    expect(chapter.core.findProblem("text", "error")).toMatch(/\S/)
+    expect(chapter.core.finishMessage("text", "stop")).toEqual({
+      role: "assistant",
+      content: "text",
+      stopReason: "stop",
+    })
+  })
+
+  test("an error behind blanks begins with the error", () => {
+    expect(chapter.core.failMessage(" \n\t", new Error("no line")).content).toBe("error: no line")
+    expect(chapter.core.failMessage("half ", new Error("no line")).content).toBe("half \nerror: no line")
+  })
+
   test.each(THROWN)("survives a provider that throws %s", async (_name, thrown) => {
     const reply = (): never => {
       throw thrown
@@ -135,6 +154,18 @@ part("s01", "State", (chapter) => {
       last.content = "false"
     }).toThrow(TypeError)
     expect(chapter.history(state).at(-1)?.content).toBe("true")
+  })
+
+  test("hands out an error that cannot be edited either", async () => {
+    const provider = chapter.provider(new Error("no line"))
+    const last = await chapter.core.runOneTurn(chapter.state(), "go", chapter.options({ provider }))
+    expect(Object.isFrozen(last)).toBe(true)
+  })
+
+  test("a request is built from a state alone", () => {
+    const said: Message = { role: "user", content: "Hello" }
+    expect(chapter.core.buildProviderInput(chapter.state(said)).messages).toEqual([said])
+    expect(chapter.core.buildProviderInput(chapter.state(said), chapter.options({})).messages).toEqual([said])
   })
 
   test("B36, B38: nothing that a vendor adds gets into the history", async () => {

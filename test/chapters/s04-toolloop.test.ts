@@ -246,6 +246,14 @@ part("s04", "Tool loop", (chapter) => {
       expect(history.slice(2)).toEqual([result("a", content), result("b", content)])
     })
 
+    test.each([1, 2])("B31: the adapter says stop behind a text and calls (%i)", async (count) => {
+      const asked = ask(...calls.slice(0, count)).slice(1)
+      const { history, requests } = await play(ending("stop", [...say("text").slice(0, 2), ...asked]))
+      expect([ran, requests]).toEqual([[], 1])
+      expect(history[1]).toMatchObject({ content: expect.stringMatching(/^text\nerror: \S/), stopReason: "error" })
+      expect(results(history).length).toBe(count)
+    })
+
     test("B33: wherever the stream is cut, each call that arrived has one error result", async () => {
       const events = [...say("text").slice(0, 2), ...ask(...calls).slice(1)]
       for (let length = 0; length < events.length; length++) {

@@ -79,6 +79,21 @@ part("s05", "Hooks", (chapter) => {
       expect(last.content).toBe("done")
       await settle()
     })
+
+    test.each([undefined, null, true, { type: "maybe" }])(
+      "an answer that decides nothing (%j) is laid to it",
+      async (odd) => {
+        const hooks = { beforeToolCall: (() => odd) as never }
+        const { history } = await chapter.run({ tools: [tool()], hooks, replies: [ask(call("a"))] })
+        expect(history[2]?.content).toContain("beforeToolCall")
+      },
+    )
+
+    test.each([undefined, ""])("a block whose reason is %j is a block in words", async (reason) => {
+      const hooks = { beforeToolCall: () => ({ type: "block", reason }) as never }
+      const { history } = await chapter.run({ tools: [tool()], hooks, replies: [ask(call("a"))] })
+      expect(history[2]?.content).toMatch(/^error: blocked: (?!undefined)\S/)
+    })
   })
 
   describe("B85: an error stays an error, and the call keeps its id", () => {
@@ -86,6 +101,7 @@ part("s05", "Hooks", (chapter) => {
       ["rewrites", () => "all fine", "error: all fine"],
       ["rewrites to another error", () => "error: nicer", "error: nicer"],
       ["returns an empty string", () => "", "error: broken"],
+      ["returns blanks", () => " \n", "error: broken"],
       ["returns nothing", () => undefined, "error: broken"],
     ]
     test.each(cases)("when the after-hook %s", async (_name, afterToolCall, expected) => {
@@ -113,6 +129,12 @@ part("s05", "Hooks", (chapter) => {
       expect(history.length).toBe(4)
       expect(history[2]).toMatchObject({ toolCallId: "a", content: expect.stringMatching(/^error: \S/) })
       await settle()
+    })
+
+    test("an after-hook that gives no text is named", async () => {
+      const hooks = { afterToolCall: (() => 7) as never }
+      const { history } = await chapter.run({ tools: [tool()], hooks, replies: [ask(call("a"))] })
+      expect(history[2]?.content).toContain("afterToolCall")
     })
 
     test("of a good result, nothing means unchanged and an empty string is a change", async () => {
@@ -180,6 +202,17 @@ part("s05", "Hooks", (chapter) => {
     })
     expect(history.slice(2, 4)).toEqual([result("c1"), result("c2", "error: blocked: no")])
     expect(requests[1]?.messages.slice(2)).toEqual(history.slice(2, 4))
+  })
+
+  test("a call that is executed by itself goes through both hooks", () => {
+    const registry = chapter.registry(tool())
+    const hooks = {
+      beforeToolCall: ({ id }: { id: string }) =>
+        id === "a" ? ({ type: "allow" } as const) : ({ type: "block", reason: "no" } as const),
+      afterToolCall: (item: { id: string }, text: string) => `${text} (${item.id} checked)`,
+    }
+    expect(chapter.core.executeToolCall(registry, hooks, call("a"))).toEqual(result("a", "ok: a (a checked)"))
+    expect(chapter.core.executeToolCall(registry, hooks, call("b"))).toEqual(result("b", "error: blocked: no"))
   })
 
   test("executes a call by itself and never throws", () => {

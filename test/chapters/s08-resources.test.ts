@@ -78,6 +78,7 @@ part("s08", "Resources", (chapter) => {
       expect(kept.isWellFormed()).toBe(true)
       expect(text.startsWith(kept)).toBe(true)
       expect(kept.length).toBeGreaterThanOrEqual(limit - 1)
+      expect(kept.length).toBeLessThanOrEqual(limit)
     }
     expect(chapter.core.cutText(text, text.length)).toBe(text)
   })

@@ -198,6 +198,14 @@ part("s09", "Extensions", (chapter) => {
     },
   )
 
+  test("a clash of commands says that it is one, and which", () => {
+    const { runtime, reports } = runtimeOf(chapter)
+    for (const name of ["first", "second"])
+      runtime.use(named(name, (api) => api.registerCommand({ name: "c", run: () => name })))
+    expect(runtime.runCommand("c")).toBe("first")
+    expect(reports).toEqual([expect.stringMatching(/second.*command "c"/)])
+  })
+
   test("one without a name, or that is no function at all, is reported as anonymous", () => {
     const { runtime, reports } = runtimeOf(chapter)
     expect(runtime.use(undefined as never)).toBe(false)

@@ -60,6 +60,16 @@ part("s10", "Modes", (chapter) => {
     expect(seen).toEqual(["message", "message", "request", "message", "done"])
   })
 
+  test("prints what was said and nothing for the end of a turn", () => {
+    const output = recordOutput()
+    new chapter.core.PrintMode(output).render([
+      { type: "message", content: "one" },
+      { type: "done" },
+      { type: "message", content: "two" },
+    ])
+    expect(output.lines).toEqual(["one", "two"])
+  })
+
   test("prints through the output where no mode is given", async () => {
     const output = recordOutput()
     await chapter.run({ output, replies: [say("plain \u001b[31m")] })

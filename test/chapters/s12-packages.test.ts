@@ -76,6 +76,16 @@ part("s12", "Packages", (chapter) => {
       }
     })
 
+    test("a plain name has at most 64 characters", () => {
+      const named = (length: number) => {
+        const pkg = greetings()
+        pkg.manifest.name = "n".repeat(length)
+        return chapter.core.loadPackage(pkg).name.length
+      }
+      expect(named(64)).toBe(64)
+      expect(() => named(65)).toThrow("package refused")
+    })
+
     test.each(["constructor", "toString", "v1.2", "a_b-c", "X"])("%j is a plain name", (name) => {
       const pkg = greetings()
       pkg.manifest.tools.push(name)
@@ -157,6 +167,13 @@ part("s12", "Packages", (chapter) => {
       ["scripts"],
     ],
     [
+      "an unknown field stands beside the manifest",
+      (pkg) => {
+        Object.assign(pkg, { postinstall: "x" })
+      },
+      ["postinstall"],
+    ],
+    [
       "the manifest is gone",
       (pkg) => {
         Reflect.deleteProperty(pkg, "manifest")
@@ -190,6 +207,11 @@ part("s12", "Packages", (chapter) => {
     }
     expect(message).toContain("package refused")
     for (const reason of reasons) expect(message).toContain(reason)
+  })
+
+  test("an empty package whose contents are null is refused", () => {
+    const empty = { manifest: { name: "empty", tools: [], commands: [], resources: [] }, contents: null as never }
+    expect(() => chapter.core.loadPackage(empty)).toThrow("package refused")
   })
 
   test("a name that is not plain does not hide that a text is missing", () => {
@@ -238,6 +260,18 @@ part("s12", "Packages", (chapter) => {
     expect(chapter.core.installLoadedPackage(loaded, place.runtime, place.loader, "trusted")).toBe(false)
     expect(place.seen()).toEqual(before)
     expect(place.reports).toEqual(['extension "greetings" failed: tool "read_file" is already registered'])
+  })
+
+  test("a package that clashed may be installed when it does so no more", () => {
+    const place = placeFor(chapter)
+    const loaded = chapter.core.loadPackage(greetings())
+    const install = (tools: Record<string, string>) =>
+      chapter.core.installLoadedPackage({ ...loaded, tools }, place.runtime, place.loader, "trusted")
+    expect([install({ read_file: "mine now" }), install(loaded.tools), install(loaded.tools)]).toEqual([
+      false,
+      true,
+      false,
+    ])
   })
 
   test("contents are handed out and never evaluated", () => {
