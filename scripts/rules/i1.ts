@@ -2,7 +2,7 @@
 import ts from "typescript"
 import type { Surface } from "../chapter/surface.ts"
 import { spotAt, walkCore } from "./r7.ts"
-import type { Fault, Rule } from "./rule.ts"
+import { type Fault, type Rule, TEXT } from "./rule.ts"
 
 /** Words as alternatives of a pattern. A dot in the middle stands for a blank that may be there. */
 function oneOf(words: string): string {
@@ -93,6 +93,7 @@ export const I1: Rule[] = [
     fix: "Translate it in the adapter, into a field of ours.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT, symbol: ["R7-IMPORT"] },
     find: ({ next }) => {
       const faults: Fault[] = []
       walkCore(next, (node, symbol) => {

@@ -64,7 +64,7 @@ export function checkSteps(steps: readonly Step[], rules: readonly Rule[] = RULE
   for (const [index, step] of steps.entries()) {
     const findings = checkStep(step, rules)
     const [before, faults = []] = [steps[index - 1], found[index - 1]]
-    const echoes = before === undefined ? [] : findings.filter((finding) => canEcho(finding, faults, before))
+    const echoes = before === undefined ? [] : findings.filter((finding) => canEcho(finding, faults, before, rules))
     // Where the chapter before has a fault of its own, the way back from it is none: compare past it.
     const past = before === undefined || echoes.length === 0 ? [] : checkStep(bridge(before, step), rules)
     found.push(findings.filter((finding) => !echoes.includes(finding) || isAlsoIn(past)(finding)))
@@ -73,14 +73,14 @@ export function checkSteps(steps: readonly Step[], rules: readonly Rule[] = RULE
 }
 
 /** Whether a finding may be nothing but the way back from a fault of the chapter before: only where that fault is about the same declaration. */
-function canEcho({ rule, symbol }: Finding, faults: readonly Finding[], before: Step): boolean {
+function canEcho({ rule, symbol }: Finding, faults: readonly Finding[], before: Step, rules: readonly Rule[]): boolean {
   if (before.old === undefined) return false
   if (rule === "R8-MOVED") return faults.some((fault) => fault.rule === rule)
-  const isText = /REWRITTEN|REFORMATTED|CHANGED|SIGNATURE/.test(rule)
+  const about = (id: string): Rule["about"] => rules.find((candidate) => candidate.id === id)?.about
   const name = symbol.split(".")[0] ?? symbol
   return faults.some((fault) => {
     // An entry in the manifest that is wrong has changed no text.
-    if (isText && /^(R3-|R8-(UNLISTED|UNUSED|MANIFEST)$)/.test(fault.rule)) return false
+    if (about(rule) === "text" && about(fault.rule) === "manifest") return false
     const { next } = fault
     const around = before.next.core.find(({ start, end }) => next && next.line >= start && next.line <= end)
     return fault.symbol.split(".")[0] === name || around?.name === name
@@ -101,7 +101,7 @@ function checkStep(step: Step, rules: readonly Rule[]): Finding[] {
       }
     })
   })
-  return withoutConsequences(findings, step)
+  return withoutConsequences(findings, step, rules)
 }
 
 /** What the rules about single chapters said to a chapter. They say the same each time. */
@@ -141,42 +141,27 @@ function isAlsoIn(others: readonly Finding[]): (finding: Finding) => boolean {
   return ({ rule, symbol }) => others.some((other) => other.rule === rule && other.symbol === symbol)
 }
 
-/** A line that breaks a rule of its own also changes the text of its declaration. The rule of its own is the cause; the text is left out. */
-function withoutConsequences(findings: Finding[], { next }: Step): Finding[] {
-  const causes = findings.filter(({ rule }) => /^(R7|I1|U2|R1-ANY|R8-MOVED|R8-KIND|R8-EXPORT)/.test(rule))
-  const covers = (finding: Finding): boolean => {
-    const declaration = next.core.find((candidate) => candidate.name === finding.symbol)
-    const [start, end] = declaration
-      ? [declaration.start, declaration.end]
-      : [finding.next?.line ?? 0, finding.next?.end ?? 0]
-    return causes.some(({ next: spot }) => spot !== undefined && spot.line >= start && spot.line <= end)
-  }
+/** A fault is found once, by the rule that is closest to its cause: a line that breaks a rule of its own also changes the text around it. */
+function withoutConsequences(findings: readonly Finding[], { next }: Step, rules: readonly Rule[]): Finding[] {
   const place = ({ rule, symbol, next: spot }: Finding): string => `${rule} ${symbol} ${spot?.line}`
   const once = findings.filter(
     (finding, index) => findings.findIndex((other) => place(other) === place(finding)) === index,
   )
-  const foreign = (finding: Finding): boolean =>
-    once.some(
-      (other) =>
-        other.symbol === finding.symbol &&
-        (other.rule === "I1-VENDOR"
-          ? finding.rule === "R7-IMPORT"
-          : (other.rule === "R3-FOREIGN" && finding.rule === "R3-UNUSED") ||
-            (other.rule === "R8-GONE" && finding.rule === "U2-SECOND-MEANING")),
-    ) ||
-    // What takes the place of something old is no gain.
-    (/-GAIN$/.test(finding.rule) &&
-      once.some(({ rule, symbol }) => /GONE$|CHANGED$/.test(rule) && `${symbol}.`.startsWith(`${finding.symbol}.`))) ||
-    // What is gone may leave its comment behind, and a gain that should not be may stand anywhere.
-    (finding.rule === "R8-REFORMATTED" &&
-      once.some(({ rule, symbol }) => /GONE$|-GAIN$/.test(rule) && `${symbol}.`.startsWith(`${finding.symbol}.`)))
-  return once
-    .filter((finding) => !foreign(finding))
-    .filter(
-      (finding) =>
-        causes.includes(finding) ||
-        !/REWRITTEN|REFORMATTED|MEMBER-CHANGED|FIELD-CHANGED|PLACE|UNLISTED/.test(finding.rule) ||
-        !covers(finding),
+  const standsIn = (cause: Finding, { symbol, next: spot }: Finding): boolean => {
+    const declaration = next.core.find(({ name }) => name === symbol)
+    const [start, end] = declaration ? [declaration.start, declaration.end] : [spot?.line ?? 0, spot?.end ?? 0]
+    return cause.next !== undefined && cause.next.line >= start && cause.next.line <= end
+  }
+  const explains = (cause: Finding, finding: Finding): boolean => {
+    const { symbol, member, lines } = rules.find(({ id }) => id === cause.rule)?.explains ?? {}
+    return (
+      (symbol?.includes(finding.rule) && cause.symbol === finding.symbol) ||
+      (member?.includes(finding.rule) && `${cause.symbol}.`.startsWith(`${finding.symbol}.`)) ||
+      (lines?.includes(finding.rule) && standsIn(cause, finding)) ||
+      false
     )
+  }
+  return once
+    .filter((finding) => !once.some((cause) => explains(cause, finding)))
     .sort((a, b) => (a.next?.line ?? 0) - (b.next?.line ?? 0))
 }

@@ -2,7 +2,7 @@
 import ts from "typescript"
 import type { Declaration, Surface } from "../chapter/surface.ts"
 import { findRetypingGains } from "./gains.ts"
-import { type Fault, faultsOf, type Rule } from "./rule.ts"
+import { type Fault, faultsOf, GAINS, type Rule, TEXT } from "./rule.ts"
 
 const SENTENCE = "Once introduced, a field or a union member stays as it is; types only grow."
 const SENTENCE_ZH = "字段和联合成员一旦引入就保持原样；类型只增不减。"
@@ -33,6 +33,7 @@ export const R1: Rule[] = [
     fix: "Put the field back. A later chapter may add fields; only the three upgrades of U1 take one away.",
     scope: "pair",
     lifted: "U1",
+    explains: { member: [...GAINS, "R8-REFORMATTED"] },
     find: (context) => faultsOf(context, "field-gone", ({ symbol }) => `the field ${symbol} is gone`),
   },
   {
@@ -43,6 +44,8 @@ export const R1: Rule[] = [
     fix: "Give the field its old text again: same type, not optional, not readonly unless it was. Add a new field for something new.",
     scope: "pair",
     lifted: "U1",
+    about: "text",
+    explains: { member: GAINS },
     find: (context) =>
       faultsOf(context, "field-changed", ({ symbol, name, from, to }) => {
         return `the ${symbol === name ? "type" : "field"} ${symbol} was "${from}" and is "${to}"`
@@ -56,6 +59,7 @@ export const R1: Rule[] = [
     fix: "Put the member back into the union; whoever handles it relies on it.",
     scope: "pair",
     lifted: "nothing",
+    explains: { member: [...GAINS, "R8-REFORMATTED"] },
     find: (context) =>
       faultsOf(context, "union-member-gone", ({ name, from }) => `the union ${name} has lost its member ${from}`),
   },
@@ -68,6 +72,7 @@ export const R1: Rule[] = [
     fix: "Give the new field or member a name of its own; a new overload stands behind the old ones.",
     scope: "pair",
     lifted: "nothing",
+    explains: { member: ["R8-REFORMATTED"] },
     find: (context) => findRetypingGains(context, "type"),
   },
   {
@@ -79,6 +84,7 @@ export const R1: Rule[] = [
     fix: "Write the type, or `unknown` and a check; take the comment out.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ next }) =>
       next.core.flatMap((declaration): Fault[] => {
         const faults = findSilencers(next, declaration)

@@ -1,6 +1,6 @@
 /** R2: class members only grow. */
 import { findRetypingGains } from "./gains.ts"
-import { declaresWeld, faultsOf, type Rule } from "./rule.ts"
+import { declaresWeld, faultsOf, GAINS, type Rule } from "./rule.ts"
 
 const SENTENCE = "A class keeps its members; later chapters add to them."
 const SENTENCE_ZH = "类的成员都留着；后面的章节只往里加。"
@@ -14,6 +14,7 @@ export const R2: Rule[] = [
     fix: "Put the member back. A class may get more members and never fewer.",
     scope: "pair",
     lifted: "U1",
+    explains: { member: [...GAINS, "R8-REFORMATTED"] },
     find: (context) => faultsOf(context, "class-member-gone", ({ symbol }) => `the member ${symbol} is gone`),
   },
   {
@@ -24,6 +25,8 @@ export const R2: Rule[] = [
     fix: "Give the member its old text again, or declare it as a weld in scripts/course/manifest.ts, with the reason.",
     scope: "pair",
     lifted: "weld",
+    about: "text",
+    explains: { member: GAINS },
     find: (context) =>
       faultsOf(context, "class-member-changed", ({ symbol }) => `the member ${symbol} has another text`).filter(
         ({ symbol }) => !declaresWeld(context, symbol),
@@ -37,6 +40,7 @@ export const R2: Rule[] = [
     fix: "Give the member its old signature again; only an upgrade under U1 may change one.",
     scope: "pair",
     lifted: "U1",
+    about: "text",
     find: (context) =>
       faultsOf(context, "class-member-changed", ({ symbol }) => `the weld ${symbol} has another signature`).filter(
         ({ symbol }) =>
@@ -52,6 +56,7 @@ export const R2: Rule[] = [
     fix: "Give the new member a name of its own; what a constructor takes besides is optional.",
     scope: "pair",
     lifted: "nothing",
+    explains: { member: ["R8-REFORMATTED"] },
     find: (context) => findRetypingGains(context, "class"),
   },
 ]

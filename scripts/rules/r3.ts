@@ -33,6 +33,7 @@ export const R3: Rule[] = [
     fix: "Declare the upgrade in scripts/course/manifest.ts, with its old and new form and the reason.",
     scope: "pair",
     lifted: "nothing",
+    about: "manifest",
     find: (context) =>
       context.changes
         .filter((change) => change.from !== undefined && isU1(context, change))
@@ -47,6 +48,8 @@ export const R3: Rule[] = [
     fix: "Make it an addition: a new name beside the old one. The constitution allows no fourth upgrade.",
     scope: "pair",
     lifted: "nothing",
+    about: "manifest",
+    explains: { symbol: ["R3-UNUSED"] },
     find: (context) =>
       context.chapter.upgrades
         .filter(
@@ -69,6 +72,7 @@ export const R3: Rule[] = [
     fix: "Take the upgrade out of scripts/course/manifest.ts, or write there what really changed.",
     scope: "pair",
     lifted: "nothing",
+    about: "manifest",
     find: (context) =>
       context.old === undefined
         ? []

@@ -4,7 +4,7 @@ import { findOuterUses, type Use } from "../chapter/scopes.ts"
 import type { Surface } from "../chapter/surface.ts"
 import { CHAPTERS, type Chapter } from "../course/manifest.ts"
 import { LANGUAGE, WAYS_BY_MEMBER } from "./language.ts"
-import type { Fault, Rule } from "./rule.ts"
+import { type Fault, type Rule, TEXT } from "./rule.ts"
 
 /** The name of a member that a node reads: behind a dot, in brackets, or taken out of an object by a pattern. */
 function memberRead(node: ts.Node): string | undefined {
@@ -112,6 +112,7 @@ export const R7: Rule[] = [
     fix: "Write to the Output that the caller gave, take what is needed as a parameter, or move the line into the demo. What counts as the language stands in scripts/rules/language.ts.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ next, chapter }) => {
       const own = new Set(
         next.core.flatMap(({ members }) => members.flatMap((one) => [one, ...one.fields])).map(({ name }) => name),
@@ -135,6 +136,7 @@ export const R7: Rule[] = [
     fix: "Take what the core needs as a parameter, or move the declaration into the core.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ next }) => {
       const isDemo = (declaration: ts.Node): boolean =>
         next.demo.some((statement) => declaration.pos >= statement.pos && declaration.end <= statement.end)
@@ -155,6 +157,7 @@ export const R7: Rule[] = [
     fix: "Take what the core needs as a parameter, and import it in the demo only.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ next, chapter }) => [
       ...findReferences(next),
       ...findInnerImports(next),

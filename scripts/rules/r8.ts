@@ -9,9 +9,11 @@ import {
   type Fault,
   faultsOf,
   firstDifference,
+  GAINS,
   isU1,
   placeOf,
   type Rule,
+  TEXT,
 } from "./rule.ts"
 
 const SENTENCE =
@@ -115,6 +117,7 @@ export const R8: Rule[] = [
     fix: "Put the declaration back, under its old name.",
     scope: "pair",
     lifted: "nothing",
+    explains: { member: [...GAINS, "R8-REFORMATTED"], symbol: ["U2-SECOND-MEANING"] },
     find: (context) => faultsOf(context, "gone", ({ name }) => `${name} is gone`),
   },
   {
@@ -125,6 +128,7 @@ export const R8: Rule[] = [
     fix: "Move it back to where it stood; new declarations go to the end of the core.",
     scope: "pair",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: (context) => faultsOf(context, "moved", ({ name }) => `${name} stands in another place`),
   },
   {
@@ -135,6 +139,7 @@ export const R8: Rule[] = [
     fix: "Declare it the way it was declared before: a type stays a type, an interface an interface.",
     scope: "pair",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: (context) => faultsOf(context, "kind", ({ name }) => `${name} is another kind of declaration`),
   },
   {
@@ -145,6 +150,7 @@ export const R8: Rule[] = [
     fix: `Give it its old text again, or declare it as a weld in scripts/course/manifest.ts, with the reason. ${CARRY}`,
     scope: "pair",
     lifted: "weld",
+    about: "text",
     find: (context) =>
       faultsOf(context, "rewritten", ({ name }) => `${name} has another text, and is no declared weld`).filter(
         ({ symbol }) => !weldsFunction(context, symbol),
@@ -158,6 +164,7 @@ export const R8: Rule[] = [
     fix: `Give the lines their old form again, comments and blank lines included. ${CARRY}`,
     scope: "pair",
     lifted: "nothing",
+    about: "text",
     find: (context) =>
       faultsOf(context, "reformatted", ({ name, how }) =>
         how === "order"
@@ -176,6 +183,7 @@ export const R8: Rule[] = [
     fix: "Put the old parameters first and unchanged, make new ones optional, and put the old return type back. A parameter that a weld cannot do without is listed with the weld, as `requires`.",
     scope: "pair",
     lifted: "nothing",
+    about: "text",
     find: (context) =>
       context.changes
         .filter(({ kind, name }) => kind === "rewritten" && weldsFunction(context, name))
@@ -221,6 +229,7 @@ export const R8: Rule[] = [
     fix: "Write export in front of it, or move it into the demo.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ next }) =>
       next.core
         .filter((declaration) => !declaration.exported)
@@ -257,6 +266,7 @@ export const R8: Rule[] = [
     fix: "Put the entry in scripts/course/manifest.ts right.",
     scope: "pair",
     lifted: "nothing",
+    about: "manifest",
     find: findManifestFaults,
   },
   {
@@ -268,6 +278,7 @@ export const R8: Rule[] = [
     fix: "Add it to the parts or to the gains of the chapter in scripts/course/manifest.ts, in the order of the source.",
     scope: "pair",
     lifted: "nothing",
+    about: "manifest",
     find: (context) => {
       const { chapter, next } = context
       const parts = findAdded(context)
@@ -305,6 +316,7 @@ export const R8: Rule[] = [
     fix: "Take the entry out of scripts/course/manifest.ts, or make the change that it announces, above the banner of the demo.",
     scope: "pair",
     lifted: "nothing",
+    about: "manifest",
     find: (context) => {
       const { chapter, next, changes } = context
       const added = new Set(findAdded(context).flatMap(({ names }) => names))

@@ -47,8 +47,32 @@ export type Rule = {
   lifted: "U1" | "weld" | "nothing"
   /** Whether it looks at one chapter alone, also at the one before, or at a reader's file and the chapter that it stands for. */
   scope: "chapter" | "pair" | "course"
+  /** What it compares: the old text with the new one, or the manifest with what has happened. */
+  about?: "text" | "manifest"
+  /** The rules whose findings it explains, so that they are left out: they are what this fault looks like from another side. */
+  explains?: {
+    /** About the same name. */
+    symbol?: readonly string[]
+    /** About the same name, or about the type or class whose member this finding is about. */
+    member?: readonly string[]
+    /** About a declaration in whose lines this finding stands. */
+    lines?: readonly string[]
+  }
   find(context: Context): Fault[]
 }
+
+/** What finds that the text of a declaration is another one, or does not belong there. */
+export const TEXT: readonly string[] = [
+  "R8-REWRITTEN",
+  "R8-REFORMATTED",
+  "R8-PLACE",
+  "R8-UNLISTED",
+  "R2-MEMBER-CHANGED",
+  "R1-FIELD-CHANGED",
+]
+
+/** What finds that something was gained that should not be. */
+export const GAINS: readonly string[] = ["R1-GAIN", "R2-GAIN"]
 
 /** The upgrade that a chapter declares for a changed or vanished member, when it says exactly what happened. */
 export function declaredUpgrade({ chapter }: Context, change: Change): Upgrade | undefined {

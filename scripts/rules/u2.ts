@@ -4,7 +4,7 @@ import { type Declaration, type Surface, withoutStyle } from "../chapter/surface
 import { CHAPTERS } from "../course/manifest.ts"
 import { LANGUAGE } from "./language.ts"
 import { spotAt } from "./r7.ts"
-import { type Fault, placeOf, type Rule } from "./rule.ts"
+import { type Fault, placeOf, type Rule, TEXT } from "./rule.ts"
 
 /** Every name that a core of the course exports, with the chapter that brings it. */
 const COURSE = new Map(CHAPTERS.flatMap((chapter) => chapter.parts.map((part) => [part, chapter.id] as const)))
@@ -142,6 +142,7 @@ export const U2: Rule[] = [
     fix: "Choose another name for the newcomer of the two; a part of a chapter stands in its core, above the banner of the demo.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ next, chapter }) => {
       const faults: Fault[] = []
       const visit = (node: ts.Node): void => {
@@ -167,6 +168,7 @@ export const U2: Rule[] = [
     fix: "Give it the shape that it has in the course; npm run diff -- sNN shows it.",
     scope: "course",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ chapter, next, course }) =>
       next.core.flatMap((declaration): Fault[] => {
         const { name } = declaration

@@ -153,8 +153,17 @@ describe("the rules", () => {
     expect(RULES.filter(({ id, article }) => !id.startsWith(`${article}-`))).toEqual([])
   })
 
+  const ids = RULES.map(({ id }) => id)
+
+  test("explain the findings of other rules that there are", () => {
+    const explained = RULES.flatMap(({ id, explains = {} }) =>
+      Object.values(explains).flatMap((others) => others.map((other) => ({ id, other }))),
+    )
+    expect(explained.length).toBeGreaterThan(0)
+    expect(explained.filter(({ id, other }) => other === id || !ids.includes(other))).toEqual([])
+  })
+
   test("have ids of their own", () => {
-    const ids = RULES.map(({ id }) => id)
     expect(ids.filter((id, index) => ids.indexOf(id) < index)).toEqual([])
   })
 })
