@@ -2,7 +2,7 @@
 import ts from "typescript"
 import type { Declaration, Surface } from "../chapter/surface.ts"
 import { findRetypingGains } from "./gains.ts"
-import { type Fault, faultsOf, GAINS, type Rule, TEXT } from "./rule.ts"
+import { GAINS, type Rule, TEXT, type Violation, violationsOf } from "./rule.ts"
 
 const SENTENCE = "Once introduced, a field or a union member stays as it is; types only grow."
 const SENTENCE_ZH = "字段和联合成员一旦引入就保持原样；类型只增不减。"
@@ -11,7 +11,7 @@ const SENTENCE_ZH = "字段和联合成员一旦引入就保持原样；类型�
 type Directives = { commentDirectives?: readonly { range: ts.TextRange }[] }
 
 /** Comments inside or above a declaration that switch the compiler's checks off. */
-function findSilencers(next: Surface, { name, start, end }: Declaration): Fault[] {
+function findSilencers(next: Surface, { name, start, end }: Declaration): Violation[] {
   const previous = next.core.findLast((declaration) => declaration.end < start)
   const { commentDirectives = [] } = next.source as unknown as Directives
   const lines = commentDirectives.map(({ range }) => next.source.getLineAndCharacterOfPosition(range.end).line + 1)
@@ -34,7 +34,7 @@ export const R1: Rule[] = [
     scope: "pair",
     lifted: "U1",
     explains: { member: [...GAINS, "R8-REFORMATTED"] },
-    find: (context) => faultsOf(context, "field-gone", ({ symbol }) => `the field ${symbol} is gone`),
+    find: (step) => violationsOf(step, "field-gone", ({ symbol }) => `the field ${symbol} is gone`),
   },
   {
     id: "R1-FIELD-CHANGED",
@@ -46,8 +46,8 @@ export const R1: Rule[] = [
     lifted: "U1",
     about: "text",
     explains: { member: GAINS },
-    find: (context) =>
-      faultsOf(context, "field-changed", ({ symbol, name, from, to }) => {
+    find: (step) =>
+      violationsOf(step, "field-changed", ({ symbol, name, from, to }) => {
         return `the ${symbol === name ? "type" : "field"} ${symbol} was "${from}" and is "${to}"`
       }),
   },
@@ -60,8 +60,8 @@ export const R1: Rule[] = [
     scope: "pair",
     lifted: "nothing",
     explains: { member: [...GAINS, "R8-REFORMATTED"] },
-    find: (context) =>
-      faultsOf(context, "union-member-gone", ({ name, from }) => `the union ${name} has lost its member ${from}`),
+    find: (step) =>
+      violationsOf(step, "union-member-gone", ({ name, from }) => `the union ${name} has lost its member ${from}`),
   },
   {
     id: "R1-GAIN",
@@ -73,7 +73,7 @@ export const R1: Rule[] = [
     scope: "pair",
     lifted: "nothing",
     explains: { member: ["R8-REFORMATTED"] },
-    find: (context) => findRetypingGains(context, "type"),
+    find: (step) => findRetypingGains(step, "type"),
   },
   {
     id: "R1-ANY",
@@ -86,12 +86,12 @@ export const R1: Rule[] = [
     lifted: "nothing",
     explains: { lines: TEXT },
     find: ({ next }) =>
-      next.core.flatMap((declaration): Fault[] => {
-        const faults = findSilencers(next, declaration)
+      next.core.flatMap((declaration): Violation[] => {
+        const violations = findSilencers(next, declaration)
         const visit = (node: ts.Node): void => {
           if (node.kind === ts.SyntaxKind.AnyKeyword) {
             const line = next.source.getLineAndCharacterOfPosition(node.getStart()).line + 1
-            faults.push({
+            violations.push({
               symbol: declaration.name,
               message: `${declaration.name} says any`,
               next: { file: next.file, line, end: line },
@@ -100,7 +100,7 @@ export const R1: Rule[] = [
           ts.forEachChild(node, visit)
         }
         for (const node of declaration.nodes) visit(node)
-        return faults
+        return violations
       }),
   },
 ]

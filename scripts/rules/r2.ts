@@ -1,6 +1,6 @@
 /** R2: class members only grow. */
 import { findRetypingGains } from "./gains.ts"
-import { declaresWeld, faultsOf, GAINS, type Rule } from "./rule.ts"
+import { declaresWeld, GAINS, type Rule, violationsOf } from "./rule.ts"
 
 const SENTENCE = "A class keeps its members; later chapters add to them."
 const SENTENCE_ZH = "类的成员都留着；后面的章节只往里加。"
@@ -15,7 +15,7 @@ export const R2: Rule[] = [
     scope: "pair",
     lifted: "U1",
     explains: { member: [...GAINS, "R8-REFORMATTED"] },
-    find: (context) => faultsOf(context, "class-member-gone", ({ symbol }) => `the member ${symbol} is gone`),
+    find: (step) => violationsOf(step, "class-member-gone", ({ symbol }) => `the member ${symbol} is gone`),
   },
   {
     id: "R2-MEMBER-CHANGED",
@@ -27,9 +27,9 @@ export const R2: Rule[] = [
     lifted: "weld",
     about: "text",
     explains: { member: GAINS },
-    find: (context) =>
-      faultsOf(context, "class-member-changed", ({ symbol }) => `the member ${symbol} has another text`).filter(
-        ({ symbol }) => !declaresWeld(context, symbol),
+    find: (step) =>
+      violationsOf(step, "class-member-changed", ({ symbol }) => `the member ${symbol} has another text`).filter(
+        ({ symbol }) => !declaresWeld(step, symbol),
       ),
   },
   {
@@ -41,11 +41,11 @@ export const R2: Rule[] = [
     scope: "pair",
     lifted: "U1",
     about: "text",
-    find: (context) =>
-      faultsOf(context, "class-member-changed", ({ symbol }) => `the weld ${symbol} has another signature`).filter(
+    find: (step) =>
+      violationsOf(step, "class-member-changed", ({ symbol }) => `the weld ${symbol} has another signature`).filter(
         ({ symbol }) =>
-          declaresWeld(context, symbol) &&
-          context.changes.some((change) => change.symbol === symbol && change.breaks !== undefined),
+          declaresWeld(step, symbol) &&
+          step.changes.some((change) => change.symbol === symbol && change.breaks !== undefined),
       ),
   },
   {
@@ -57,6 +57,6 @@ export const R2: Rule[] = [
     scope: "pair",
     lifted: "nothing",
     explains: { member: ["R8-REFORMATTED"] },
-    find: (context) => findRetypingGains(context, "class"),
+    find: (step) => findRetypingGains(step, "class"),
   },
 ]

@@ -13,8 +13,8 @@ import { findGains, type Spot } from "../../scripts/chapter/compare.ts"
 import { readSurface, type Surface } from "../../scripts/chapter/surface.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../../scripts/course/manifest.ts"
 import { RULES } from "../../scripts/rules/index.ts"
-import { checkSteps, pairChapters, type Step } from "../../scripts/rules/judge.ts"
-import type { Finding } from "../../scripts/rules/rule.ts"
+import { checkSteps, pairChapters } from "../../scripts/rules/judge.ts"
+import type { Finding, Step } from "../../scripts/rules/rule.ts"
 
 type Expectation = {
   rule: string
