@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { openTerminal, runCommand } from "../scripts/cli/terminal.ts"
 import { InputError } from "../scripts/course/input-error.ts"
+import { ROOT } from "../scripts/course/source.ts"
 import { compileContestants } from "./compile.ts"
 import type { LoopFigures, SessionFigures } from "./figures.ts"
 import { type Options, parseOptions, USAGE } from "./options.ts"
@@ -23,7 +24,6 @@ import { compareWithFlat, compareWithOthers, formatRow, HEADER, type Report, typ
 const ENTRIES = 100_000
 const DEMOS = ["s01_state", "s04_toolloop", "s09_extensions", "s12_packages"]
 const TIMEOUT_MS = 240_000
-const ROOT: string = join(import.meta.dirname, "..")
 
 /** Where the contestants lie as plain JavaScript. */
 let compiled = ""

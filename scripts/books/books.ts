@@ -5,12 +5,11 @@ import ts from "typescript"
 import { readSurface } from "../chapter/surface.ts"
 import { CHAPTERS, type Chapter } from "../course/manifest.ts"
 import { chapterFile, ROOT } from "../course/source.ts"
+import type { Document, Language } from "./docs.ts"
 
 /** A chapter's book in one language. */
-export type Book = {
+export type Book = Document & {
   chapter: Chapter
-  language: "zh" | "en"
-  file: string
   text: string
 }
 
@@ -22,7 +21,7 @@ export type Problem = {
 }
 
 /** The sections of a book, in order. */
-export const SECTIONS: Record<Book["language"], readonly string[]> = {
+export const SECTIONS: Record<Language, readonly string[]> = {
   zh: ["问题", "解决方案", "工作原理", "试一下", "接入主线", "接下来", "Pi 源码溯源"],
   en: [
     "The problem",
@@ -40,7 +39,7 @@ const TRY_IT = 3
 const MAIN_LINE = 4
 
 /** Reads a book from the repository. */
-export function readBook(chapter: Chapter, language: Book["language"], root: string = ROOT): Book {
+export function readBook(chapter: Chapter, language: Language, root: string = ROOT): Book {
   const file = `${chapter.folder}/README${language === "en" ? ".en" : ""}.md`
   return { chapter, language, file, text: fs.readFileSync(path.join(root, file), "utf8") }
 }
@@ -111,7 +110,7 @@ function findFutureWords(book: Book): Problem[] {
   })
 }
 
-function findSectionFaults({ file, text, language, chapter }: Book): Problem[] {
+function findSectionProblems({ file, text, language, chapter }: Book): Problem[] {
   const lines = text.split("\n")
   const headings = lines.flatMap((line, index) => (/^## /.test(line) ? [{ name: line.slice(3), line: index + 1 }] : []))
   const expected = SECTIONS[language]
@@ -135,7 +134,7 @@ function findSectionFaults({ file, text, language, chapter }: Book): Problem[] {
   return faults
 }
 
-function findBlockFaults(book: Book): Problem[] {
+function findBlockProblems(book: Book): Problem[] {
   const lines = book.text.split("\n")
   const sections = linesOf(book).map(({ section }) => section)
   return lines.flatMap((line, index): Problem[] => {
@@ -162,24 +161,24 @@ function findBlockFaults(book: Book): Problem[] {
 }
 
 /** Commands that name files, scripts or tools which are not there. */
-function findCommandFaults(book: Book, root: string): Problem[] {
+function findCommandProblems(book: Book, root: string): Problem[] {
   const { scripts } = JSON.parse(fs.readFileSync(path.join(root, "package.json"), "utf8")) as {
     scripts: Record<string, string>
   }
   return linesOf(book).flatMap(({ number, text, block }): Problem[] => {
-    const fault = (message: string): Problem[] => [{ file: book.file, line: number, message }]
+    const problem = (message: string): Problem[] => [{ file: book.file, line: number, message }]
     const script = /npm run (?:-s )?([\w:]+)/.exec(text)?.[1]
-    if (script !== undefined && !(script in scripts)) return fault(`there is no script "${script}"`)
+    if (script !== undefined && !(script in scripts)) return problem(`there is no script "${script}"`)
     const file = /npx tsx (\S+)/.exec(text)?.[1]?.replaceAll("`", "")
     if (file?.includes("/") && !file.includes("*") && !file.startsWith("my/") && !fs.existsSync(path.join(root, file)))
-      return fault(`there is no file ${file}`)
+      return problem(`there is no file ${file}`)
     if (block === "sh" && text.trim() !== "" && !/^(npx tsx|npm |node |git |docker |openshell |#|pi )/.test(text))
-      return fault(`"${text}" is no command of this course`)
+      return problem(`"${text}" is no command of this course`)
     return []
   })
 }
 
-function findLinkFaults(book: Book, root: string): Problem[] {
+function findLinkProblems(book: Book, root: string): Problem[] {
   const folder = path.posix.dirname(book.file)
   return linesOf(book).flatMap(({ number, text, block }) => {
     if (block !== undefined) return []
@@ -198,7 +197,7 @@ function findLinkFaults(book: Book, root: string): Problem[] {
   })
 }
 
-function findSymbolFaults(book: Book, root: string): Problem[] {
+function findSymbolProblems(book: Book, root: string): Problem[] {
   const { symbols } = JSON.parse(fs.readFileSync(path.join(root, "scripts/books/pi-symbols.json"), "utf8")) as {
     symbols: string[]
   }
@@ -234,7 +233,7 @@ function errorPatterns(source: ts.SourceFile): RegExp[] {
 }
 
 /** Errors in invented transcripts that no chapter so far can give. */
-function findErrorFaults(book: Book, root: string): Problem[] {
+function findErrorProblems(book: Book, root: string): Problem[] {
   const known = CHAPTERS.slice(0, CHAPTERS.indexOf(book.chapter) + 1)
   let patterns: RegExp[] | undefined
   let made = false
@@ -252,13 +251,13 @@ function findErrorFaults(book: Book, root: string): Problem[] {
 /** What is wrong with a book by itself. */
 export function findBookProblems(book: Book, root: string = ROOT): Problem[] {
   return [
-    ...findSectionFaults(book),
-    ...findBlockFaults(book),
+    ...findSectionProblems(book),
+    ...findBlockProblems(book),
     ...findFutureWords(book),
-    ...findCommandFaults(book, root),
-    ...findLinkFaults(book, root),
-    ...findSymbolFaults(book, root),
-    ...findErrorFaults(book, root),
+    ...findCommandProblems(book, root),
+    ...findLinkProblems(book, root),
+    ...findSymbolProblems(book, root),
+    ...findErrorProblems(book, root),
   ]
 }
 

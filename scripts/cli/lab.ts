@@ -15,11 +15,11 @@ import type { ChalkInstance } from "chalk"
 import { InputError } from "../course/input-error.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
 import { EXPERIMENTS, type Experiment } from "../lab/experiments.ts"
-import { type LabReport, type Run, runExperiment } from "../lab/run.ts"
+import { type LabReport, runExperiment, type Trial } from "../lab/run.ts"
 import type { Line, Transcript } from "../lab/session.ts"
 import { type Command, count, MAX_WIDTH, readWholeNumber, toJson, visible } from "./terminal.ts"
 
-function showSideBySide(baseline: Transcript, run: Run, width: number, paint: ChalkInstance): string {
+function showSideBySide(baseline: Transcript, run: Trial, width: number, paint: ChalkInstance): string {
   const half = Math.max(30, Math.floor((width - 8) / 2))
   const cell = (line: Line | undefined): string => {
     const text = line === undefined ? "" : `${line.kind === "request" ? "→ " : "  "}${visible(line.text)}`
@@ -35,7 +35,7 @@ function showSideBySide(baseline: Transcript, run: Run, width: number, paint: Ch
   return [paint.bold(`    ${"as it is".padEnd(half)}  with the fault, seed ${run.seed}`), ...rows].join("\n")
 }
 
-function showRun(run: Run): string {
+function showRun(run: Trial): string {
   const { visible } = run.transcript
   if (run.deviation < 0) return "no deviation"
   const where = `first deviation at line ${run.deviation}`
@@ -46,7 +46,7 @@ function showRun(run: Run): string {
 
 function showReport(experiment: Experiment, report: LabReport, width: number, paint: ChalkInstance): string {
   const { baseline, runs, guarded } = report
-  const shown = runs.find((run) => run.deviation >= 0) ?? (runs[0] as Run)
+  const shown = runs.find((run) => run.deviation >= 0) ?? (runs[0] as Trial)
   const kinds = new Set(runs.map((run) => JSON.stringify(run.transcript.lines))).size
   const deviating = runs.filter((run) => run.deviation >= 0).length
   const noticed = runs.filter((run) => run.transcript.visible !== undefined).length

@@ -4,8 +4,7 @@ import type { ChalkInstance } from "chalk"
 import type { Spot } from "../chapter/compare.ts"
 import type { Surface } from "../chapter/surface.ts"
 import { RULES } from "../rules/index.ts"
-import type { Step } from "../rules/judge.ts"
-import type { Finding } from "../rules/rule.ts"
+import type { Finding, Step } from "../rules/rule.ts"
 import { showFile, type Terminal, visible } from "./terminal.ts"
 
 /** What `check --json` prints. */

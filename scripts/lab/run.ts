@@ -9,7 +9,7 @@ import type { Bench, Experiment } from "./experiments.ts"
 import { type Core, distance, firstDeviation, randomFrom, type Transcript } from "./session.ts"
 
 /** One run, compared with the baseline. */
-export type Run = {
+export type Trial = {
   seed: number
   transcript: Transcript
   /** Index of the first line that differs from the baseline; -1 when none does. */
@@ -25,8 +25,8 @@ export type LabReport = {
   chapter: string
   seed: number
   baseline: Transcript
-  runs: Run[]
-  guarded: Run
+  runs: Trial[]
+  guarded: Trial
 }
 
 /** Texts of chapters that are known to be valid. */
@@ -45,7 +45,7 @@ async function programFor(file: string, experiment: Experiment, variant: Bench["
   return loadProgram<Core>(plant(text, edits))
 }
 
-function compare(baseline: Transcript, transcript: Transcript, seed: number): Run {
+function compare(baseline: Transcript, transcript: Transcript, seed: number): Trial {
   const deviation = firstDeviation(baseline, transcript)
   const { visible } = transcript
   if (deviation < 0 || visible === undefined) return { seed, transcript, deviation }
@@ -69,7 +69,7 @@ export async function runExperiment(
   }
   const baseline = await play(await programFor(file, experiment, "baseline"), "baseline", seed)
   const damaged = await programFor(file, experiment, "fault")
-  const found: Run[] = []
+  const found: Trial[] = []
   for (let index = 0; index < runs; index++) {
     found.push(compare(baseline, await play(damaged, "fault", seed + index), seed + index))
     progress(index + 1)

@@ -9,8 +9,8 @@ import { runCommand } from "../../scripts/cli/terminal.ts"
 import { CHAPTERS, type Chapter, type ChapterId, findChapter } from "../../scripts/course/manifest.ts"
 import { chapterFile } from "../../scripts/course/source.ts"
 import { RULES } from "../../scripts/rules/index.ts"
-import { checkSteps, pairChapters, readChapters, type Step } from "../../scripts/rules/judge.ts"
-import type { Finding } from "../../scripts/rules/rule.ts"
+import { checkSteps, pairChapters, readChapters } from "../../scripts/rules/judge.ts"
+import type { Finding, Step } from "../../scripts/rules/rule.ts"
 import {
   BROKEN,
   Copy,

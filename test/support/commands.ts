@@ -6,6 +6,7 @@ import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { Chalk } from "chalk"
 import { beforeAll, expect } from "vitest"
+import { replaceOnly } from "../../scripts/chapter/replace.ts"
 import { COMMANDS, type CommandName } from "../../scripts/cli/commands.ts"
 import { runCommand, type Terminal } from "../../scripts/cli/terminal.ts"
 import { CHAPTERS, findChapter } from "../../scripts/course/manifest.ts"
@@ -153,9 +154,9 @@ export function recordTerminal(
 
 /** Replaces a text that must stand there exactly once. */
 export function replaceOnce(text: string, from: string, to: string): string {
-  const parts = text.split(from)
-  if (parts.length === 2) return parts.join(to)
-  throw new Error(`expected one place that reads ${JSON.stringify(from)}, found ${parts.length - 1}`)
+  const replaced = replaceOnly(text, from, to)
+  if (replaced === undefined) throw new Error(`expected one place that reads ${JSON.stringify(from)}`)
+  return replaced
 }
 
 async function callCommand(
