@@ -2,8 +2,9 @@ import { spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { runCommand } from "../scripts/cli/terminal.ts"
+import { openTerminal, runCommand } from "../scripts/cli/terminal.ts"
 import { InputError } from "../scripts/course/input-error.ts"
+import { ROOT } from "../scripts/course/source.ts"
 import { compileContestants } from "./compile.ts"
 import type { LoopFigures, SessionFigures } from "./figures.ts"
 import { type Options, parseOptions, USAGE } from "./options.ts"
@@ -23,7 +24,6 @@ import { compareWithFlat, compareWithOthers, formatRow, HEADER, type Report, typ
 const ENTRIES = 100_000
 const DEMOS = ["s01_state", "s04_toolloop", "s09_extensions", "s12_packages"]
 const TIMEOUT_MS = 240_000
-const ROOT: string = join(import.meta.dirname, "..")
 
 /** Where the contestants lie as plain JavaScript. */
 let compiled = ""
@@ -129,7 +129,7 @@ function* compareChecks({ repeat }: Options): Generator<Row[]> {
     writeFileSync(config, JSON.stringify({ extends: join(ROOT, "tsconfig.json"), compilerOptions, files, include: [] }))
     const tsc = join(ROOT, "node_modules", "@typescript", "native", "bin", "tsc")
     const commands = new Map([
-      ["npm run check", ["--import", "tsx", join(ROOT, "scripts", "cli", "check.ts")]],
+      ["npm run check", ["--import", "tsx", join(ROOT, "scripts", "cli", "main.ts"), "check"]],
       ["tsc --noEmit", [tsc, "--noEmit", "-p", config]],
     ])
     const run = (name: string): number => {
@@ -170,4 +170,5 @@ function main(args: string[]): number {
   return options.strict && report.rows.some((row) => row.verdict === "over") ? 1 : 0
 }
 
-await runCommand(`usage: npm run bench -- ${USAGE}`, main)
+const usage = `usage: npm run bench -- ${USAGE}`
+process.exitCode = await runCommand({ usage, run: main }, process.argv.slice(2), openTerminal())

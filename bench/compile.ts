@@ -1,13 +1,13 @@
 import fs from "node:fs"
 import path from "node:path"
 import ts from "typescript"
+import { ROOT } from "../scripts/course/source.ts"
 
 /**
  * What is measured is the program and not the runner: loop and session run as plain JavaScript in plain Node, as the peers do. Under tsx every
  * closure would be given its name anew, and the heap would have grown before the clock starts.
  */
 
-const ROOT: string = path.join(import.meta.dirname, "..")
 const FILES = [
   "s12_packages/code.ts",
   ...["measure", "figures", "workload", "floor", "s12"].map((name) => `bench/${name}.ts`),

@@ -8,6 +8,7 @@ import ts from "typescript"
 import { readSurface } from "../chapter/surface.ts"
 import { CHAPTERS, type Chapter } from "../course/manifest.ts"
 import { chapterFile, ROOT } from "../course/source.ts"
+import type { Document, Language } from "./docs.ts"
 import { type Block, linesOf, type Markdown, type Piece, readMarkdown } from "./markdown.ts"
 
 /** A document. */
@@ -17,10 +18,7 @@ export type Page = {
 }
 
 /** A chapter's book in one language. */
-export type Book = Page & {
-  chapter: Chapter
-  language: "zh" | "en"
-}
+export type Book = Page & Document & { chapter: Chapter }
 
 /** Something in a book that does not hold. Lines count from 1. */
 export type Problem = {
@@ -30,7 +28,7 @@ export type Problem = {
 }
 
 /** The sections of a book, in order. */
-export const SECTIONS: Record<Book["language"], readonly string[]> = {
+export const SECTIONS: Record<Language, readonly string[]> = {
   zh: ["问题", "解决方案", "工作原理", "试一下", "接入主线", "接下来", "Pi 源码溯源"],
   en: [
     "The problem",
@@ -48,7 +46,7 @@ const TRY_IT = 3
 const MAIN_LINE = 4
 
 /** Reads a book from the repository. */
-export function readBook(chapter: Chapter, language: Book["language"], root: string = ROOT): Book {
+export function readBook(chapter: Chapter, language: Language, root: string = ROOT): Book {
   const file = `${chapter.folder}/README${language === "en" ? ".en" : ""}.md`
   return { chapter, language, file, text: fs.readFileSync(path.join(root, file), "utf8") }
 }

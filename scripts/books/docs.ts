@@ -137,14 +137,7 @@ function changes(language: Language, chapter: Chapter | undefined, surfaces: rea
   const index = CHAPTERS.indexOf(chapter)
   const [old, next] = [surfaces[index - 1], surfaces[index] as Surface]
   const grown = old === undefined ? [] : compareSurfaces(old, next).filter(({ kind }) => kind === "grown")
-  const added = (name: string): string => {
-    const before = linesOf(old?.core.find((declaration) => declaration.name === name))
-    const fresh = linesOf(next.core.find((declaration) => declaration.name === name)).filter(
-      (line) => !before.includes(line),
-    )
-    const fields = fresh.filter((line) => /^ {2}[|\w]/.test(line) || /^ {6}\w/.test(line))
-    return fields.map((line) => code(line.trim().replace(/ \{$/, "").replace(/^\| /, ""))).join(" ")
-  }
+  const added = (name: string): string => (chapter.gains[name] ?? []).map(code).join(" ")
   const row = (kind: string, name: string, what: string): string[] => [kind, code(name), what]
   const reasonOf = (entry: { reason: string; reasonZh: string }): string => (zh ? entry.reasonZh : entry.reason)
   const comment = (name: string): string => {
@@ -179,11 +172,11 @@ function dictionary(surfaces: readonly Surface[]): string {
 function describe(declaration: Declaration, surfaces: readonly Surface[]): string {
   const origin = (line: string): string => {
     const first = surfaces.find(({ core }) =>
-      linesOf(core.find(({ name }) => name === declaration.name)).includes(line),
+      outlineOf(core.find(({ name }) => name === declaration.name)).includes(line),
     )
     return first?.chapter.id ?? ""
   }
-  const [head = "", ...rest] = linesOf(declaration)
+  const [head = "", ...rest] = outlineOf(declaration)
   const marked = rest.map((line) =>
     origin(line) === declaration.section ? line : `${line.padEnd(60)} // ${origin(line)}`,
   )
@@ -191,7 +184,7 @@ function describe(declaration: Declaration, surfaces: readonly Surface[]): strin
 }
 
 /** The lines of a type; of a class only what is public, without bodies. */
-function linesOf(declaration: Declaration | undefined): string[] {
+function outlineOf(declaration: Declaration | undefined): string[] {
   if (declaration === undefined) return []
   const lines = declaration.text.split("\n").slice(declaration.line - declaration.start)
   if (declaration.kind !== "class") return lines

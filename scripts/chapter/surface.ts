@@ -2,9 +2,8 @@
  * What can be seen of a chapter without running it. Only the parser is used, no type checker: types are compared by the text that their author
  * wrote, with references by name. That is sound because a name means the same in every chapter (U2).
  */
-import path from "node:path"
 import ts from "typescript"
-import { InputError } from "../course/input-error.ts"
+import { FileError } from "../course/input-error.ts"
 import type { Chapter } from "../course/manifest.ts"
 import { chapterFile, readSource } from "../course/source.ts"
 
@@ -71,33 +70,29 @@ const MAX_DEPTH = 300
 
 /** Parses a text. Throws an `InputError` that names the first place which is not valid. */
 export function parseSource(file: string, text: string): ts.SourceFile {
-  const shown = path.relative(process.cwd(), file) || file
-  const source = parseText(file, text, shown)
+  const source = parseText(file, text)
   const [problem] = (source as unknown as { parseDiagnostics: ts.DiagnosticWithLocation[] }).parseDiagnostics
   if (problem !== undefined) {
     const { line, character } = source.getLineAndCharacterOfPosition(problem.start)
-    throw new InputError(
-      `${shown}:${line + 1}:${character + 1} is not valid TypeScript: ${ts.flattenDiagnosticMessageText(problem.messageText, "\n")}`,
+    throw new FileError(
+      file,
+      `:${line + 1}:${character + 1} is not valid TypeScript: ${ts.flattenDiagnosticMessageText(problem.messageText, "\n")}`,
     )
   }
   const [deepest, depth] = findDeepest(source)
   if (depth > MAX_DEPTH) {
     const line = source.getLineAndCharacterOfPosition(deepest.getStart(source)).line + 1
-    throw new InputError(
-      `${shown}:${line} is nested ${depth} levels deep, expected at most ${MAX_DEPTH}: take it apart`,
-    )
+    throw new FileError(file, `:${line} is nested ${depth} levels deep, expected at most ${MAX_DEPTH}: take it apart`)
   }
   return source
 }
 
-function parseText(file: string, text: string, shown: string): ts.SourceFile {
+function parseText(file: string, text: string): ts.SourceFile {
   try {
     return ts.createSourceFile(file, text, ts.ScriptTarget.ES2023, true, ts.ScriptKind.TS)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new InputError(
-      `${shown} is nested too deeply to be parsed, expected at most ${MAX_DEPTH} levels: take it apart`,
-    )
+    throw new FileError(file, ` is nested too deeply to be parsed, expected at most ${MAX_DEPTH} levels: take it apart`)
   }
 }
 
@@ -146,13 +141,12 @@ export function readSurface(
   file: string = chapterFile(chapter),
   text: string = readSource(file),
 ): Surface {
-  const shown = path.relative(process.cwd(), file) || file
   const source = parseSource(file, text)
   const lines = text.split("\n")
   const banners = readBanners(source)
   const demoLine = [...banners].find(([, comment]) => DEMO.test(comment))?.[0]
   if (demoLine === undefined)
-    throw new InputError(`${shown} has no demo: expected a line that starts with "// ── Demo ──" behind the core`)
+    throw new FileError(file, ` has no demo: expected a line that starts with "// ── Demo ──" behind the core`)
   const lineOf = (node: ts.Node): number => source.getLineAndCharacterOfPosition(node.getStart()).line + 1
   const isCore = (statement: ts.Statement): boolean => lineOf(statement) < demoLine
   const imports = source.statements.filter(ts.isImportDeclaration)

@@ -11,18 +11,15 @@
 import fs from "node:fs"
 import path from "node:path"
 import { parseArgs } from "node:util"
-import chalk from "chalk"
 import { readSurface } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
-import { chapterFile } from "../course/source.ts"
+import { chapterFile, chapterFiles } from "../course/source.ts"
 import { RULES } from "../rules/index.ts"
-import { assertOrder, checkSteps, pairChapters, readChapters, type Step } from "../rules/judge.ts"
-import type { Finding } from "../rules/rule.ts"
-import { describeFinding, githubAnnotation, jsonReport, showFile, tableReport } from "./report.ts"
-import { runCommand, toJson, visible } from "./terminal.ts"
-
-const USAGE = "usage: npm run check -- [--upto sNN] [--only sNN] [--as sNN FILE] [--json] [--github] [--watch]"
+import { assertOrder, checkSteps, pairChapters, readChapters } from "../rules/judge.ts"
+import type { Finding, Step } from "../rules/rule.ts"
+import { describeFinding, githubAnnotation, jsonReport, tableReport } from "./report.ts"
+import { type Command, count, describeError, showFile, type Terminal, toJson, visible } from "./terminal.ts"
 
 type Selection = {
   steps: () => Step[]
@@ -30,19 +27,22 @@ type Selection = {
   file?: string
 }
 
-/** The chapter before another one, if there is one. */
-function before(chapter: Chapter): Chapter | undefined {
-  return CHAPTERS[CHAPTERS.indexOf(chapter) - 1]
-}
+/** How the findings are to be shown. */
+type Form = { json: boolean; github: boolean }
 
 /** One chapter, or the file that stands in for it, against the chapter before it. */
-function singleStep(chapter: Chapter, file?: string): Step[] {
-  const previous = before(chapter)
-  const steps = pairChapters([readSurface(chapter, file)], previous && readSurface(previous))
-  return file === undefined ? steps : steps.map((step) => ({ ...step, course: readSurface(chapter) }))
+function singleStep(chapter: Chapter, root: string, file?: string): Step[] {
+  const previous = CHAPTERS[CHAPTERS.indexOf(chapter) - 1]
+  const read = (one: Chapter, place: string = chapterFile(one, root)) => readSurface(one, place)
+  const steps = pairChapters([read(chapter, file)], previous && read(previous))
+  return file === undefined ? steps : steps.map((step) => ({ ...step, course: read(chapter) }))
 }
 
-function select(values: { upto?: string; only?: string; as?: string }, positionals: string[]): Selection {
+function select(
+  values: { upto?: string; only?: string; as?: string },
+  positionals: string[],
+  { root, directory }: Terminal,
+): Selection {
   assertOrder(CHAPTERS)
   const given = [values.upto, values.only, values.as].filter((value) => value !== undefined)
   if (given.length > 1) throw new InputError("--upto, --only and --as exclude each other")
@@ -51,8 +51,8 @@ function select(values: { upto?: string; only?: string; as?: string }, positiona
     const [name, ...more] = positionals
     if (name === undefined || more.length > 0)
       throw new InputError(`--as ${chapter.id} expects one file, got ${positionals.length}`)
-    const file = path.resolve(name)
-    return { file, steps: () => singleStep(chapter, file) }
+    const file = path.resolve(directory, name)
+    return { file, steps: () => singleStep(chapter, root, file) }
   }
   if (positionals.length > 0)
     throw new InputError(
@@ -60,30 +60,22 @@ function select(values: { upto?: string; only?: string; as?: string }, positiona
     )
   if (values.only !== undefined) {
     const chapter = findChapter(values.only)
-    return { steps: () => singleStep(chapter) }
+    return { steps: () => singleStep(chapter, root) }
   }
-  const last = values.upto === undefined ? "s12" : findChapter(values.upto).id
-  return { steps: () => pairChapters(readChapters(CHAPTERS.filter((chapter) => chapter.id <= last))) }
+  const last = values.upto === undefined ? CHAPTERS.length : CHAPTERS.indexOf(findChapter(values.upto)) + 1
+  return { steps: () => pairChapters(readChapters(CHAPTERS.slice(0, last), chapterFiles(root))) }
 }
 
 /** The first deviation of a reader's file, in plain words. */
-function firstDeviation(findings: readonly Finding[], file: string, chapter: string): string {
+function firstDeviation(findings: readonly Finding[], file: string, chapter: string, terminal: Terminal): string {
+  const { paint } = terminal
   const [first] = findings
   if (first === undefined)
-    return chalk.green(
-      `${showFile(file)} holds as ${chapter}: it keeps all that was there and adds what ${chapter} adds.`,
+    return paint.green(
+      `${showFile(file, terminal)} holds as ${chapter}: it keeps all that was there and adds what ${chapter} adds.`,
     )
   const where = first.next === undefined ? "" : ` at line ${first.next.line}`
-  return chalk.bold(`Your ${chapter} first deviates${where}: ${visible(first.message)}.`)
-}
-
-/** How to fix a file of one's own, where the rule would otherwise speak of the course's manifest. */
-const FOR_READERS: Record<string, string> = {
-  "R8-UNUSED":
-    "Make the change that the chapter announces; npm run diff -- sNN shows it. What is new is exported, under its banner, above the demo.",
-  "R8-UNLISTED": "Give it a name that the chapter adds, or move it into the demo.",
-  "R8-PLACE":
-    "Move it to the end of the core, under the banner of the chapter; what belongs to a later chapter does not stand here yet.",
+  return paint.bold(`Your ${chapter} first deviates${where}: ${visible(first.message)}.`)
 }
 
 /** The findings as a reader needs them: each thing once, and fixed in the file at hand. */
@@ -91,74 +83,83 @@ function forReader(findings: readonly Finding[]): Finding[] {
   const misplaced = new Set(findings.filter(({ rule }) => rule === "R8-PLACE").map(({ symbol }) => symbol))
   return findings
     .filter(({ rule, symbol }) => rule !== "R8-UNLISTED" || !misplaced.has(symbol))
-    .map((finding) => ({ ...finding, fix: FOR_READERS[finding.rule] ?? finding.fix }))
+    .map((finding) => ({ ...finding, fix: RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix }))
 }
 
-function runOnce(selection: Selection, values: { json: boolean; github: boolean }): number {
-  const steps = selection.steps()
+function runOnce({ steps: readSteps, file }: Selection, { json, github }: Form, terminal: Terminal): number {
+  const { out, paint } = terminal
+  const steps = readSteps()
   const found = checkSteps(steps)
-  const findings = selection.file === undefined ? found : forReader(found)
+  const findings = file === undefined ? found : forReader(found)
   const exitCode = findings.length === 0 ? 0 : 1
-  if (values.json) {
-    console.log(toJson(jsonReport(steps, findings)))
+  if (json) {
+    out(toJson(jsonReport(steps, findings, terminal)))
     return exitCode
   }
-  console.log(`${tableReport(steps, findings)}\n`)
-  if (selection.file !== undefined)
-    console.log(`${firstDeviation(findings, selection.file, steps[0]?.chapter.id ?? "")}\n`)
-  for (const finding of findings) console.log(`${describeFinding(finding, steps)}\n`)
-  if (values.github) for (const finding of findings) console.log(githubAnnotation(finding))
-  const count = `${steps.length} ${steps.length === 1 ? "chapter" : "chapters"}, ${RULES.length} rules`
-  if (findings.length === 0) console.log(chalk.green(`The constitution holds: ${count}, nothing found.`))
-  else console.log(chalk.red(`${count}: ${findings.length} found.`))
+  out(`${tableReport(steps, findings, terminal)}\n`)
+  if (file !== undefined) out(`${firstDeviation(findings, file, steps[0]?.chapter.id ?? "", terminal)}\n`)
+  for (const finding of findings) out(`${describeFinding(finding, steps, terminal)}\n`)
+  if (github) for (const finding of findings) out(githubAnnotation(finding, terminal))
+  const what = `${count(steps.length, "chapter")}, ${RULES.length} rules`
+  if (findings.length === 0) out(paint.green(`The constitution holds: ${what}, nothing found.`))
+  else out(paint.red(`${what}: ${findings.length} found.`))
   return exitCode
 }
 
-/** Checks again whenever a file that was read changes. Ends with the process. */
-async function watch(selection: Selection, values: { json: boolean; github: boolean }): Promise<number> {
+/** Checks again whenever a file that was read changes, until nobody reads along. With `--json`, standard output has reports only. */
+async function watch(selection: Selection, form: Form, terminal: Terminal): Promise<number> {
+  const { closed, err, out, paint, root } = terminal
   const again = (): void => {
     try {
-      runOnce(selection, values)
+      runOnce(selection, form, terminal)
     } catch (error) {
-      console.error(`error: ${(error as Error).message}`)
+      err(`error: ${visible(describeError(error as Error, terminal))}`)
     }
-    console.log(chalk.dim("Watching; Ctrl+C ends."))
+    const say = form.json ? err : out
+    say(paint.dim("Watching; Ctrl+C ends."))
   }
-  const files = [
-    ...CHAPTERS.map((chapter) => chapterFile(chapter)),
-    ...(selection.file === undefined ? [] : [selection.file]),
-  ]
+  const files = [...Object.values(chapterFiles(root)), ...(selection.file === undefined ? [] : [selection.file])]
+  const watchers: fs.FSWatcher[] = []
   let timer: NodeJS.Timeout | undefined
   for (const folder of new Set(files.map((file) => path.dirname(file)))) {
     if (!fs.existsSync(folder)) continue
     try {
-      fs.watch(folder, () => {
+      const watcher = fs.watch(folder, () => {
         clearTimeout(timer)
         timer = setTimeout(again, 50)
       })
+      watchers.push(watcher)
     } catch (error) {
-      throw new InputError(`${showFile(folder)} cannot be watched: ${(error as Error).message}`)
+      throw new InputError(`${showFile(folder, terminal)} cannot be watched: ${(error as Error).message}`)
     }
   }
-  // Nobody is left to watch for.
-  process.stdout.on("error", () => process.exit())
   again()
-  return new Promise(() => {})
+  return new Promise((resolve) =>
+    closed.addEventListener("abort", () => {
+      clearTimeout(timer)
+      for (const watcher of watchers) watcher.close()
+      resolve(0)
+    }),
+  )
 }
 
-await runCommand(USAGE, (args) => {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      upto: { type: "string" },
-      only: { type: "string" },
-      as: { type: "string" },
-      json: { type: "boolean", default: false },
-      github: { type: "boolean", default: process.env.GITHUB_ACTIONS === "true" },
-      watch: { type: "boolean", default: false },
-    },
-  })
-  const selection = select(values, positionals)
-  return values.watch ? watch(selection, values) : runOnce(selection, values)
-})
+/** npm run check */
+export const command: Command = {
+  usage: "usage: npm run check -- [--upto sNN] [--only sNN] [--as sNN FILE] [--json] [--github] [--watch]",
+  run(args, terminal) {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        upto: { type: "string" },
+        only: { type: "string" },
+        as: { type: "string" },
+        json: { type: "boolean", default: false },
+        github: { type: "boolean", default: terminal.env.GITHUB_ACTIONS === "true" },
+        watch: { type: "boolean", default: false },
+      },
+    })
+    const selection = select(values, positionals, terminal)
+    return values.watch ? watch(selection, values, terminal) : runOnce(selection, values, terminal)
+  },
+}

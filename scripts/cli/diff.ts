@@ -8,22 +8,20 @@
  * changes stand side by side; --width N decides instead of the terminal.
  */
 import { parseArgs } from "node:util"
-import chalk from "chalk"
+import type { ChalkInstance } from "chalk"
 import { createTwoFilesPatch, diffArrays } from "diff"
 import { type Change, compareSurfaces } from "../chapter/compare.ts"
 import { readSurface, type Surface } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
-import { showFile } from "./report.ts"
-import { MAX_WIDTH, readWholeNumber, runCommand, toJson, visible } from "./terminal.ts"
-
-const USAGE = "usage: npm run diff -- sNN [sNN] [--stat | --unified | --json | --markdown] [--width N]"
+import { chapterFile } from "../course/source.ts"
+import { type Command, MAX_WIDTH, readWholeNumber, showFile, type Terminal, toJson, visible } from "./terminal.ts"
 
 /** From this width on, changes stand side by side. */
 const WIDE = 150
 
-/** The room for the output: what goes into a file or a pipe is not wrapped. */
-type Room = { width: number; sideBySide: boolean }
+/** The room for the output: what goes into a file or a pipe is not wrapped. And its colors. */
+type Room = { width: number; sideBySide: boolean; paint: ChalkInstance }
 
 /** What became of a declaration. */
 type Group = "added" | "grown" | "welded" | "upgraded" | "violation"
@@ -65,12 +63,12 @@ function declared(from: Chapter, to: Chapter): Map<string, { group: Group; reaso
   return found
 }
 
-function toEntry(change: Change, known: ReturnType<typeof declared>): Entry[] {
+function toEntry(change: Change, known: ReturnType<typeof declared>, terminal: Terminal): Entry[] {
   if (change.kind === "identical") return []
   const declaration = known.get(change.symbol)
   const group = change.kind === "added" || change.kind === "grown" ? change.kind : (declaration?.group ?? "violation")
   const place = (spot: Change["old"]): { file: string; line: number } | undefined =>
-    spot && { file: showFile(spot.file), line: spot.line }
+    spot && { file: showFile(spot.file, terminal), line: spot.line }
   const old = place(change.old)
   const next = place(change.next)
   return [
@@ -123,16 +121,13 @@ function besideEachOther(rows: Row[]): Row[] {
   return out
 }
 
-function paint(sign: Row["sign"], text: string): string {
-  return sign === "+" ? chalk.green(text) : sign === "-" ? chalk.red(text) : chalk.dim(text)
-}
-
-function showChange(from: string, to: string, { width, sideBySide }: Room): string[] {
+function showChange(from: string, to: string, { width, sideBySide, paint }: Room): string[] {
+  const colors = { "+": paint.green, "-": paint.red, " ": paint.dim }
   const rows = pairLines(from, to)
   if (!sideBySide)
     return rows.flatMap(({ sign, left, right }) => {
       const pieces = wrap(sign === "+" ? right : left, width - 6)
-      return pieces.map((piece, index) => paint(sign, `    ${index === 0 ? sign : " "} ${piece}`))
+      return pieces.map((piece, index) => colors[sign](`    ${index === 0 ? sign : " "} ${piece}`))
     })
   const half = Math.floor((width - 9) / 2)
   return besideEachOther(rows).flatMap(({ sign, left, right }) => {
@@ -142,8 +137,8 @@ function showChange(from: string, to: string, { width, sideBySide }: Room): stri
       const before = (old[index] ?? "").padEnd(half)
       const after = next[index] ?? ""
       const cells = [
-        sign === "-" ? chalk.red(before) : chalk.dim(before),
-        sign === " " ? chalk.dim(after) : chalk.green(after),
+        sign === "-" ? paint.red(before) : paint.dim(before),
+        sign === " " ? paint.dim(after) : paint.green(after),
       ]
       return `    ${cells.join(" │ ")}`.trimEnd()
     })
@@ -165,23 +160,23 @@ function wrap(line: string, width: number): string[] {
 }
 
 function showEntry(entry: Entry, room: Room): string {
-  const { width } = room
+  const { width, paint } = room
   const spot = entry.next ?? entry.old
   const place = spot === undefined ? "" : `${spot.file}:${spot.line}`
   const fits = entry.symbol.length + place.length + 4 <= width
   const head = fits
-    ? [`  ${chalk.bold(entry.symbol)}${place === "" ? "" : chalk.dim(`  ${place}`)}`]
+    ? [`  ${paint.bold(entry.symbol)}${place === "" ? "" : paint.dim(`  ${place}`)}`]
     : [
-        ...wrap(`  ${entry.symbol}`, width).map((line) => chalk.bold(line)),
-        ...wrap(`    ${place}`, width).map((line) => chalk.dim(line)),
+        ...wrap(`  ${entry.symbol}`, width).map((line) => paint.bold(line)),
+        ...wrap(`    ${place}`, width).map((line) => paint.dim(line)),
       ]
-  const reason = entry.reason === undefined ? [] : wrap(`    ${entry.reason}`, width).map((line) => chalk.cyan(line))
+  const reason = entry.reason === undefined ? [] : wrap(`    ${entry.reason}`, width).map((line) => paint.cyan(line))
   if (entry.group === "added") {
     const [comment = ""] = (entry.to ?? "")
       .split("\n")
       .filter((line) => line.startsWith("/** ") || line.startsWith(" * "))
     const text = `    ${comment.replace(/^(\/\*\*| \*) | \*\/$/g, "")}`
-    return [...head, ...(comment === "" ? [] : wrap(text, width).map((line) => chalk.green(line)))].join("\n")
+    return [...head, ...(comment === "" ? [] : wrap(text, width).map((line) => paint.green(line)))].join("\n")
   }
   return [...head, ...reason, ...showChange(entry.from ?? "", entry.to ?? "", room)].join("\n")
 }
@@ -208,15 +203,16 @@ function groupsOf(entries: readonly Entry[]): [Group, Entry[]][] {
 }
 
 function showText(old: Surface, next: Surface, entries: readonly Entry[], room: Room): string {
+  const { paint } = room
   const groups = groupsOf(entries).map(([group, found]) => {
-    const heading = group === "violation" ? chalk.red.bold(TITLES[group]) : chalk.bold.underline(TITLES[group])
+    const heading = group === "violation" ? paint.red.bold(TITLES[group]) : paint.bold.underline(TITLES[group])
     return [heading, ...found.map((entry) => showEntry(entry, room))].join("\n")
   })
-  const heading = wrap(title(old, next), room.width).map((line) => chalk.bold(line))
+  const heading = wrap(title(old, next), room.width).map((line) => paint.bold(line))
   return [heading.join("\n"), ...groups, showStat(entries, room)].join("\n\n")
 }
 
-function showStat(entries: readonly Entry[], { width }: Room): string {
+function showStat(entries: readonly Entry[], { width, paint }: Room): string {
   const rows = groupsOf(entries).flatMap(([group, found]) => {
     const { plus, minus } = countLines(found)
     const count = `${TITLES[group].padEnd(14)}${String(found.length).padStart(3)}  `
@@ -227,7 +223,7 @@ function showStat(entries: readonly Entry[], { width }: Room): string {
       return [...wrap(`${TITLES[group]}: ${found.length}, +${plus} -${minus}`, width), ...wrap(`    ${names}`, width)]
     const [first = "", ...others] = wrap(names, width - margin)
     return [
-      `${count}${chalk.green(more)} ${chalk.red(less)}  ${first}`,
+      `${count}${paint.green(more)} ${paint.red(less)}  ${first}`,
       ...others.map((line) => `${" ".repeat(margin)}${line.trimStart()}`),
     ]
   })
@@ -241,9 +237,10 @@ function showMarkdown(old: Surface, next: Surface, entries: readonly Entry[]): s
   return [`### ${title(old, next)}`, "", "| What | Name | Why |", "| --- | --- | --- |", ...rows].join("\n")
 }
 
-function patch(old: Surface, next: Surface): string {
+function patch(old: Surface, next: Surface, terminal: Terminal): string {
+  const show = ({ file }: Surface): string => showFile(file, terminal)
   const core = ({ lines, demoLine }: Surface): string => `${lines.slice(0, demoLine - 1).join("\n")}\n`
-  return createTwoFilesPatch(showFile(old.file), showFile(next.file), core(old), core(next), "", "", { context: 3 })
+  return createTwoFilesPatch(show(old), show(next), core(old), core(next), "", "", { context: 3 })
 }
 
 function readPair(positionals: string[]): [Chapter, Chapter] {
@@ -258,47 +255,53 @@ function readPair(positionals: string[]): [Chapter, Chapter] {
   return pair.sort((a, b) => CHAPTERS.indexOf(a) - CHAPTERS.indexOf(b)) as [Chapter, Chapter]
 }
 
-function readRoom(given: string | undefined): Room {
-  const { columns } = process.stdout
-  if (given === undefined && columns === undefined) return { width: Number.POSITIVE_INFINITY, sideBySide: false }
-  const width = readWholeNumber("width", given, { fallback: columns, least: 20, most: MAX_WIDTH })
-  return { width, sideBySide: width >= WIDE }
+function readRoom(given: string | undefined, { columns, paint }: Terminal): Room {
+  if (given === undefined && columns === undefined) return { width: Number.POSITIVE_INFINITY, sideBySide: false, paint }
+  const width = readWholeNumber("width", given, { fallback: columns ?? MAX_WIDTH, least: 20, most: MAX_WIDTH })
+  return { width, sideBySide: width >= WIDE, paint }
 }
 
-await runCommand(USAGE, (args) => {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      stat: { type: "boolean", default: false },
-      unified: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
-      markdown: { type: "boolean", default: false },
-      width: { type: "string" },
-    },
-  })
-  const forms = [values.stat, values.unified, values.json, values.markdown].filter(Boolean)
-  if (forms.length > 1) throw new InputError("--stat, --unified, --json and --markdown exclude each other")
-  const room = readRoom(values.width)
-  const [from, to] = readPair(positionals)
-  const old = readSurface(from)
-  const next = readSurface(to)
-  const known = declared(from, to)
-  const entries = compareSurfaces(old, next)
-    .flatMap((change) => toEntry(change, known))
-    .map((entry) => withUpgrade(entry, from, to))
-  const shown = entries.map(
-    (entry): Entry => ({
-      ...entry,
-      symbol: visible(entry.symbol),
-      ...(entry.from !== undefined && { from: visible(entry.from) }),
-      ...(entry.to !== undefined && { to: visible(entry.to) }),
-    }),
-  )
-  if (values.unified) console.log(visible(patch(old, next)))
-  else if (values.json) console.log(toJson({ from: from.id, to: to.id, entries }))
-  else if (values.markdown) console.log(showMarkdown(old, next, shown))
-  else if (values.stat) console.log(showStat(shown, room))
-  else console.log(showText(old, next, shown, room))
-  return 0
-})
+/** npm run diff */
+export const command: Command = {
+  usage: "usage: npm run diff -- sNN [sNN] [--stat | --unified | --json | --markdown] [--width N]",
+  run(args, terminal) {
+    const { out } = terminal
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        stat: { type: "boolean", default: false },
+        unified: { type: "boolean", default: false },
+        json: { type: "boolean", default: false },
+        markdown: { type: "boolean", default: false },
+        width: { type: "string" },
+      },
+    })
+    const forms = [values.stat, values.unified, values.json, values.markdown].filter(Boolean)
+    if (forms.length > 1) throw new InputError("--stat, --unified, --json and --markdown exclude each other")
+    const room = readRoom(values.width, terminal)
+    const [from, to] = readPair(positionals)
+    const [old, next] = [from, to].map((chapter) => readSurface(chapter, chapterFile(chapter, terminal.root))) as [
+      Surface,
+      Surface,
+    ]
+    const known = declared(from, to)
+    const entries = compareSurfaces(old, next)
+      .flatMap((change) => toEntry(change, known, terminal))
+      .map((entry) => withUpgrade(entry, from, to))
+    const shown = entries.map(
+      (entry): Entry => ({
+        ...entry,
+        symbol: visible(entry.symbol),
+        ...(entry.from !== undefined && { from: visible(entry.from) }),
+        ...(entry.to !== undefined && { to: visible(entry.to) }),
+      }),
+    )
+    if (values.unified) out(visible(patch(old, next, terminal)))
+    else if (values.json) out(toJson({ from: from.id, to: to.id, entries }))
+    else if (values.markdown) out(showMarkdown(old, next, shown))
+    else if (values.stat) out(showStat(shown, room))
+    else out(showText(old, next, shown, room))
+    return 0
+  },
+}

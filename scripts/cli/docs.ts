@@ -9,20 +9,23 @@ import fs from "node:fs"
 import path from "node:path"
 import { parseArgs } from "node:util"
 import { findStale } from "../books/docs.ts"
-import { ROOT } from "../course/source.ts"
-import { runCommand } from "./terminal.ts"
+import type { Command } from "./terminal.ts"
 
-await runCommand("usage: npm run docs -- [WORD ...] [--write]", async (args) => {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: { write: { type: "boolean", default: false } },
-  })
-  const stale = await findStale(positionals)
-  for (const { file, text } of stale) {
-    if (values.write) fs.writeFileSync(path.join(ROOT, file), text)
-    console.log(`${file} ${values.write ? "brought up to date" : "is out of date: npm run docs -- --write"}`)
-  }
-  if (stale.length === 0) console.log("All documents say what the data says.")
-  return stale.length === 0 || values.write ? 0 : 1
-})
+/** npm run docs */
+export const command: Command = {
+  usage: "usage: npm run docs -- [WORD ...] [--write]",
+  async run(args, { out, root }) {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { write: { type: "boolean", default: false } },
+    })
+    const stale = await findStale(positionals, root)
+    for (const { file, text } of stale) {
+      if (values.write) fs.writeFileSync(path.join(root, file), text)
+      out(`${file} ${values.write ? "brought up to date" : "is out of date: npm run docs -- --write"}`)
+    }
+    if (stale.length === 0) out("All documents say what the data says.")
+    return stale.length === 0 || values.write ? 0 : 1
+  },
+}

@@ -6,18 +6,17 @@
  *   npm run ladder -- s04 my/code.ts    the same, on a file of yours that is to be chapter s04
  */
 import fs from "node:fs"
+import path from "node:path"
 import { parseArgs } from "node:util"
-import chalk from "chalk"
 import { parseSource } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
 import { CHAPTERS, findChapter } from "../course/manifest.ts"
-import { chapterFile, ROOT, readSource } from "../course/source.ts"
-import { runCommand } from "./terminal.ts"
-
-const USAGE = "usage: npm run ladder -- [--upto sNN] [--only sNN] [sNN FILE]"
+import { chapterFile, readSource } from "../course/source.ts"
+import type { Command, Terminal } from "./terminal.ts"
+import { runVitest } from "./tools.ts"
 
 /** What the command line selects, as the environment that the ladder reads. Throws with a sentence for people. */
-function readSelection(args: string[]): Record<string, string> {
+function readSelection(args: string[], { root, directory }: Terminal): Record<string, string> {
   const { values, positionals } = parseArgs({
     args,
     options: { upto: { type: "string" }, only: { type: "string" } },
@@ -31,28 +30,28 @@ function readSelection(args: string[]): Record<string, string> {
   if (positionals.length === 0) {
     const { LADDER_ONLY: only, LADDER_UPTO: last = "s12" } = selection
     const chapters = CHAPTERS.filter(({ id }) => (only === undefined ? id <= last : id === only))
-    for (const file of chapters.map((chapter) => chapterFile(chapter))) parseSource(file, readSource(file))
+    for (const file of chapters.map((chapter) => chapterFile(chapter, root))) parseSource(file, readSource(file))
     return selection
   }
-  const [name, file] = positionals
-  if (name === undefined || file === undefined || positionals.length > 2)
+  const [name, given] = positionals
+  if (name === undefined || given === undefined || positionals.length > 2)
     throw new InputError(`expected a chapter and a file, got "${positionals.join(" ")}"`)
   if (Object.keys(selection).length > 0)
     throw new InputError("a file is tested by itself: leave --upto and --only away")
+  const file = path.resolve(directory, given)
   parseSource(file, readSource(file))
   return { LADDER_ONLY: findChapter(name).id, LADDER_FILE: fs.realpathSync(file) }
 }
 
-await runCommand(USAGE, async (args) => {
-  Object.assign(process.env, readSelection(args), {
-    TEST_TABLES: "1",
-    TEST_AGAIN: `npm run ladder -- ${args.join(" ")}`,
-    // The colors of vitest do not ask whether somebody is looking.
-    ...(chalk.level === 0 && { NO_COLOR: "1" }),
-  })
-  // Only now: it takes longer to load than a refusal takes.
-  const { startVitest } = await import("vitest/node")
-  // The tests stand in this repository, wherever the command was started.
-  await startVitest("test", ["test/chapters/s"], { root: ROOT, watch: false, typecheck: { enabled: false } })
-  return Number(process.exitCode ?? 0)
-})
+/** npm run ladder */
+export const command: Command = {
+  usage: "usage: npm run ladder -- [--upto sNN] [--only sNN] [sNN FILE]",
+  run(args, terminal) {
+    const settings = {
+      ...readSelection(args, terminal),
+      TEST_TABLES: "1",
+      TEST_AGAIN: `npm run ladder -- ${args.join(" ")}`,
+    }
+    return runVitest(["test/chapters/s", "--typecheck.enabled=false"], settings, terminal)
+  },
+}

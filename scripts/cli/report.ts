@@ -1,13 +1,11 @@
 /** Findings, for people, for GitHub and for programs. */
-import path from "node:path"
 import { codeFrameColumns } from "@babel/code-frame"
-import chalk from "chalk"
+import type { ChalkInstance } from "chalk"
 import type { Spot } from "../chapter/compare.ts"
 import type { Surface } from "../chapter/surface.ts"
 import { RULES } from "../rules/index.ts"
-import type { Step } from "../rules/judge.ts"
-import type { Finding } from "../rules/rule.ts"
-import { visible } from "./terminal.ts"
+import type { Finding, Step } from "../rules/rule.ts"
+import { showFile, type Terminal, visible } from "./terminal.ts"
 
 /** What `check --json` prints. */
 export type CheckReport = {
@@ -17,9 +15,9 @@ export type CheckReport = {
   findings: Finding[]
 }
 
-/** The report for programs. Files are relative to the current folder, with forward slashes. */
-export function jsonReport(steps: readonly Step[], findings: readonly Finding[]): CheckReport {
-  const relative = (spot: Spot): Spot => ({ ...spot, file: showFile(spot.file) })
+/** The report for programs. Files are called as `showFile` calls them. */
+export function jsonReport(steps: readonly Step[], findings: readonly Finding[], terminal: Terminal): CheckReport {
+  const relative = (spot: Spot): Spot => ({ ...spot, file: showFile(spot.file, terminal) })
   return {
     holds: findings.length === 0,
     chapters: steps.map((step) => step.chapter.id),
@@ -33,56 +31,52 @@ export function jsonReport(steps: readonly Step[], findings: readonly Finding[])
 }
 
 /** A table, chapters × articles of the constitution: a dot where it holds, a count where it does not. */
-export function tableReport(steps: readonly Step[], findings: readonly Finding[]): string {
+export function tableReport(steps: readonly Step[], findings: readonly Finding[], { paint }: Terminal): string {
   const articles = [...new Set(RULES.map((rule) => rule.article))]
   const rows = steps.map(({ chapter }) => {
     const cells = articles.map((article) => {
       const count = findings.filter(
         (finding) => finding.chapter === chapter.id && finding.rule.startsWith(`${article}-`),
       ).length
-      return count === 0 ? chalk.green("·".padStart(4)) : chalk.red(String(count).padStart(4))
+      return count === 0 ? paint.green("·".padStart(4)) : paint.red(String(count).padStart(4))
     })
     return `${chapter.id} ${chapter.title.padEnd(11)}${cells.join("")}`
   })
-  return [chalk.bold(`${"".padEnd(15)}${articles.map((article) => article.padStart(4)).join("")}`), ...rows].join("\n")
+  return [paint.bold(`${"".padEnd(15)}${articles.map((article) => article.padStart(4)).join("")}`), ...rows].join("\n")
 }
 
 /** One finding with its rule, the code before and after, and how to fix it. */
-export function describeFinding(finding: Finding, steps: readonly Step[]): string {
+export function describeFinding(finding: Finding, steps: readonly Step[], terminal: Terminal): string {
+  const { paint } = terminal
   const rule = RULES.find((candidate) => candidate.id === finding.rule)
   const frames = [finding.old && ["was", finding.old], finding.next && ["is", finding.next]].flatMap((entry) => {
     if (entry === undefined) return []
     const [word, spot] = entry as [string, Spot]
-    return [`  ${word} ${showFile(spot.file)}:${spot.line}`, indent(frame(spot, steps))]
+    return [`  ${word} ${showFile(spot.file, terminal)}:${spot.line}`, indent(frame(spot, steps, paint))]
   })
   return [
-    `${chalk.red.bold(finding.rule)}  ${chalk.bold(finding.chapter)}  ${visible(finding.message)}`,
-    chalk.dim(`  ${rule?.sentence ?? ""}`),
+    `${paint.red.bold(finding.rule)}  ${paint.bold(finding.chapter)}  ${visible(finding.message)}`,
+    paint.dim(`  ${rule?.sentence ?? ""}`),
     ...frames,
-    `  ${chalk.cyan("fix")} ${visible(finding.fix)}`,
+    `  ${paint.cyan("fix")} ${visible(finding.fix)}`,
   ].join("\n")
 }
 
 /** A finding as GitHub shows it beside the line. */
-export function githubAnnotation({ rule, message, fix, next, old }: Finding): string {
+export function githubAnnotation({ rule, message, fix, next, old }: Finding, terminal: Terminal): string {
   const spot = next ?? old
-  const place = spot === undefined ? "" : `file=${showFile(spot.file)},line=${spot.line},endLine=${spot.end},`
+  const place = spot === undefined ? "" : `file=${showFile(spot.file, terminal)},line=${spot.line},endLine=${spot.end},`
   return `::error ${place}title=${rule}::${visible(`${message}. ${fix}`).replaceAll("%", "%25").replaceAll("\n", "%0A")}`
 }
 
-/** A path for people: relative, with forward slashes on every system. */
-export function showFile(file: string): string {
-  return visible((path.relative(process.cwd(), file) || file).split(path.sep).join("/"))
-}
-
-function frame(spot: Spot, steps: readonly Step[]): string {
+function frame(spot: Spot, steps: readonly Step[], { level }: ChalkInstance): string {
   const surfaces = steps
     .flatMap(({ old, next }) => [old, next])
     .filter((surface): surface is Surface => surface !== undefined)
   const text = surfaces.find((surface) => surface.file === spot.file)?.text ?? ""
   const end = Math.min(spot.end, spot.line + 5)
   const place = { start: { line: spot.line }, ...(end > spot.line && { end: { line: end } }) }
-  return codeFrameColumns(visible(text), place, { linesAbove: 1, linesBelow: 1, highlightCode: chalk.level > 0 })
+  return codeFrameColumns(visible(text), place, { linesAbove: 1, linesBelow: 1, forceColor: level > 0 })
 }
 
 function indent(text: string): string {

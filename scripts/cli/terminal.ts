@@ -1,6 +1,87 @@
-/** What the commands of this folder share: how they end, and what they print on. */
-import chalk from "chalk"
-import { InputError } from "../course/input-error.ts"
+/** What a command prints on, how it ends, and what may never reach a terminal as it came. */
+import path from "node:path"
+import chalk, { Chalk, type ChalkInstance } from "chalk"
+import { FileError, InputError } from "../course/input-error.ts"
+import { ROOT } from "../course/source.ts"
+
+/** All that a command knows of the world besides its arguments. */
+export type Terminal = {
+  /** Prints a line, or several. */
+  out(text: string): void
+  err(text: string): void
+  /** Writes over the last line of somebody who looks on; missing where nobody does. */
+  progress?: (text: string) => void
+  /** How wide it is; undefined for a file or a pipe. */
+  columns: number | undefined
+  /** Colors, or none. */
+  paint: ChalkInstance
+  /** The folder that the command was started in. */
+  directory: string
+  /** The root of the checkout whose chapters are meant. */
+  root: string
+  env: Readonly<Record<string, string | undefined>>
+  /** Aborted when nobody reads along any more. */
+  closed: AbortSignal
+}
+
+/** A command: its usage, and what it does. It gives the exit code, and throws an `InputError` when it cannot do its work. */
+export type Command = {
+  usage: string
+  run(args: string[], terminal: Terminal): number | Promise<number>
+}
+
+/** The terminal of this process. */
+export function openTerminal(): Terminal {
+  const closed = new AbortController()
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    // A reader that closes the pipe (`| head`) has seen enough; what was found still decides the exit code.
+    if (error.code === "EPIPE") return closed.abort()
+    console.error(`error: standard output cannot be written to: ${error.message}`)
+    process.exit(2)
+  })
+  return {
+    out: (text) => console.log(text),
+    err: (text) => console.error(text),
+    ...(process.stderr.isTTY && { progress: (text: string) => void process.stderr.write(text) }),
+    columns: process.stdout.columns,
+    paint: process.env.NO_COLOR ? new Chalk({ level: 0 }) : chalk,
+    directory: process.cwd(),
+    root: ROOT,
+    env: process.env,
+    closed: closed.signal,
+  }
+}
+
+/**
+ * Runs a command and gives its exit code, or 2 with one clear line when it could not do its work. Anything else that is thrown is a defect of
+ * the command and keeps its stack.
+ */
+export async function runCommand(command: Command, args: string[], terminal: Terminal): Promise<number> {
+  if (args.includes("--help") || args.includes("-h")) {
+    terminal.out(command.usage)
+    return 0
+  }
+  try {
+    return await command.run(args, terminal)
+  } catch (error) {
+    const misuse = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS")
+    if (!(error instanceof InputError) && !misuse) throw error
+    const line = misuse ? error.message.replaceAll("\n", " ") : describeError(error as Error, terminal)
+    terminal.err(`error: ${visible(line)}\n${command.usage}`)
+    return 2
+  }
+}
+
+/** What an error says, with a file called as the reader calls it. */
+export function describeError(error: Error, terminal: Terminal): string {
+  if (!(error instanceof FileError) || !path.isAbsolute(error.file)) return error.message
+  return `${showFile(error.file, terminal)}${error.message.slice(error.file.length)}`
+}
+
+/** A path for people: relative to where they are, with forward slashes on every system. */
+export function showFile(file: string, { directory }: Terminal): string {
+  return visible((path.relative(directory, file) || file).split(path.sep).join("/"))
+}
 
 const CONTROLS = /(?!\t|\r?\n)[\p{Cc}\p{Bidi_C}\u2028\u2029]/gu
 
@@ -13,30 +94,6 @@ export function visible(text: string): string {
 export function toJson(value: unknown): string {
   const unicode = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`
   return JSON.stringify(value, null, 2).replace(CONTROLS, unicode)
-}
-
-/**
- * Runs a command and sets the exit code: what `main` returns, or 2 with one clear line when it could not do its work. Anything else that is
- * thrown is a defect of the command and keeps its stack.
- */
-export async function runCommand(usage: string, main: (args: string[]) => number | Promise<number>): Promise<void> {
-  if (process.env.NO_COLOR !== undefined && process.env.NO_COLOR !== "") chalk.level = 0
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    // A reader that closes the pipe (`| head`) has seen enough; what was found still decides the exit code.
-    if (error.code === "EPIPE") return
-    console.error(`error: standard output cannot be written to: ${error.message}`)
-    process.exit(2)
-  })
-  const args = process.argv.slice(2)
-  if (args.includes("--help") || args.includes("-h")) return console.log(usage)
-  try {
-    process.exitCode = await main(args)
-  } catch (error) {
-    const misuse = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS")
-    if (!(error instanceof InputError) && !misuse) throw error
-    console.error(`error: ${visible(misuse ? error.message.replaceAll("\n", " ") : error.message)}\n${usage}`)
-    process.exitCode = 2
-  }
 }
 
 /** A whole number from the command line, or `fallback` where none was given. Throws an `InputError` for anything that is none, or out of bounds. */
@@ -53,3 +110,8 @@ export type Bounds = { fallback: number; least: number; most?: number }
 
 /** The widest that a command prints. */
 export const MAX_WIDTH = 1000
+
+/** A number of things, in words. */
+export function count(number: number, thing: string): string {
+  return `${number} ${thing}${number === 1 ? "" : "s"}`
+}

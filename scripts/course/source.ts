@@ -3,18 +3,18 @@ import { isUtf8 } from "node:buffer"
 import fs from "node:fs"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
-import { InputError } from "./input-error.ts"
-import type { Chapter } from "./manifest.ts"
+import { FileError, InputError } from "./input-error.ts"
+import { CHAPTERS, type Chapter } from "./manifest.ts"
 
 /** The root of the repository. */
 export const ROOT: string = path.dirname(path.dirname(path.dirname(fileURLToPath(import.meta.url))))
 
 /** The text of a file. Throws an `InputError` for what is binary or in another encoding: written back, such a file would be destroyed. */
-export function decodeText(bytes: Uint8Array, shown: string): string {
+export function decodeText(bytes: Uint8Array, file: string): string {
   const again = "save it as UTF-8"
   if (/^(fffe|feff)/.test(Buffer.from(bytes.subarray(0, 2)).toString("hex")))
-    throw new InputError(`${shown} is UTF-16, expected UTF-8: ${again}`)
-  if (bytes.includes(0)) throw new InputError(`${shown} is no text, expected a TypeScript file`)
+    throw new FileError(file, ` is UTF-16, expected UTF-8: ${again}`)
+  if (bytes.includes(0)) throw new FileError(file, ` is no text, expected a TypeScript file`)
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
@@ -27,47 +27,53 @@ export function decodeText(bytes: Uint8Array, shown: string): string {
       line++
       start = end + 1
     }
-    throw new InputError(`${shown} is not UTF-8, first at line ${line}: open it in its own encoding and ${again}`)
+    throw new FileError(file, ` is not UTF-8, first at line ${line}: open it in its own encoding and ${again}`)
   }
 }
 
-function readText(file: string, shown: string): string {
+function readText(file: string): string {
   try {
     const stat = fs.statSync(file, { throwIfNoEntry: false })
-    if (stat === undefined) throw new InputError(`${shown} does not exist`)
+    if (stat === undefined) throw new FileError(file, " does not exist")
     const kind = stat.isDirectory() ? "folder" : "special file"
-    if (!stat.isFile()) throw new InputError(`${shown} is a ${kind}, expected a TypeScript file`)
-    return decodeText(fs.readFileSync(file), shown)
+    if (!stat.isFile()) throw new FileError(file, ` is a ${kind}, expected a TypeScript file`)
+    return decodeText(fs.readFileSync(file), file)
   } catch (error) {
     if (error instanceof InputError) throw error
     const { code, message } = error as NodeJS.ErrnoException
-    throw new InputError(`${shown} cannot be read: ${code === "EACCES" ? "permission denied" : message}`)
+    throw new FileError(file, ` cannot be read: ${code === "EACCES" ? "permission denied" : message}`)
   }
 }
 
 /** Reads a text file that is meant to be a chapter. Throws an `InputError` that says what is wrong with it. */
 export function readSource(file: string): string {
-  const shown = path.relative(process.cwd(), file) || file
-  const text = readText(file, shown)
-  if (text.trim() === "") throw new InputError(`${shown} is empty`)
+  const text = readText(file)
+  if (text.trim() === "") throw new FileError(file, " is empty")
   if (text.startsWith("\uFEFF"))
-    throw new InputError(`${shown} starts with a byte order mark: save it as UTF-8 without one`)
+    throw new FileError(file, " starts with a byte order mark: save it as UTF-8 without one")
   if (text.includes("\r"))
-    throw new InputError(
-      `${shown} has CR or CRLF line ends, expected LF: set your editor to LF, or run git add --renormalize`,
+    throw new FileError(
+      file,
+      ` has CR or CRLF line ends, expected LF: set your editor to LF, or run git add --renormalize`,
     )
   const separator = text.search(/[\u2028\u2029]/)
   if (separator !== -1) {
     const before = text.slice(0, separator).split("\n")
     const code = text.charCodeAt(separator).toString(16)
-    throw new InputError(
-      `${shown}:${before.length}:${(before.at(-1)?.length ?? 0) + 1} has the invisible line end U+${code}, which TypeScript counts and editors do not: take it out, or write \\u${code} in a text`,
+    throw new FileError(
+      file,
+      `:${before.length}:${(before.at(-1)?.length ?? 0) + 1} has the invisible line end U+${code}, which TypeScript counts and editors do not: take it out, or write \\u${code} in a text`,
     )
   }
   return text
 }
 
-/** The file of a chapter in this repository. */
+/** The file of a chapter, here or in another checkout. */
 export function chapterFile(chapter: Chapter, root: string = ROOT): string {
   return path.join(root, chapter.folder, "code.ts")
+}
+
+/** The files of all chapters in a checkout, by id. */
+export function chapterFiles(root: string): Record<string, string> {
+  return Object.fromEntries(CHAPTERS.map((chapter) => [chapter.id, chapterFile(chapter, root)]))
 }

@@ -3,6 +3,7 @@ import fs from "node:fs"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
 import { transformSync } from "esbuild"
+import { replaceOnly } from "../chapter/replace.ts"
 import { InputError } from "../course/input-error.ts"
 import { ROOT } from "../course/source.ts"
 import type { Edit } from "./behaviour.ts"
@@ -10,12 +11,12 @@ import type { Edit } from "./behaviour.ts"
 /** Makes the edits. Throws an `InputError` when a place is not there exactly once: the chapter was edited, or the fault has to be written anew. */
 export function plant(text: string, edits: readonly (readonly Edit[])[]): string {
   return edits.reduce((sofar, forms) => {
-    const form = forms.find(([from]) => sofar.split(from).length === 2)
-    if (form === undefined)
+    const [planted] = forms.map(([from, to]) => replaceOnly(sofar, from, to)).filter((text) => text !== undefined)
+    if (planted === undefined)
       throw new InputError(
         `the chapter was edited where this fault is planted: undo that (git diff shows it), or choose another chapter; expected once: ${forms[0]?.[0].trim()}`,
       )
-    return sofar.replace(form[0], () => form[1])
+    return planted
   }, text)
 }
 

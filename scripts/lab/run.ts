@@ -3,13 +3,13 @@
 import { parseSource } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
 import type { Chapter } from "../course/manifest.ts"
-import { chapterFile, readSource } from "../course/source.ts"
+import { chapterFile, ROOT, readSource } from "../course/source.ts"
 import { loadProgram, plant } from "../faults/plant.ts"
 import type { Bench, Experiment } from "./experiments.ts"
 import { type Core, distance, firstDeviation, randomFrom, type Transcript } from "./session.ts"
 
 /** One run, compared with the baseline. */
-export type Run = {
+export type Trial = {
   seed: number
   transcript: Transcript
   /** Index of the first line that differs from the baseline; -1 when none does. */
@@ -25,15 +25,14 @@ export type LabReport = {
   chapter: string
   seed: number
   baseline: Transcript
-  runs: Run[]
-  guarded: Run
+  runs: Trial[]
+  guarded: Trial
 }
 
 /** Texts of chapters that are known to be valid. */
 const valid = new Set<string>()
 
-async function programFor(chapter: Chapter, experiment: Experiment, variant: Bench["variant"]): Promise<Core> {
-  const file = chapterFile(chapter)
+async function programFor(file: string, experiment: Experiment, variant: Bench["variant"]): Promise<Core> {
   const text = readSource(file)
   if (!valid.has(text)) parseSource(file, text)
   valid.add(text)
@@ -46,7 +45,7 @@ async function programFor(chapter: Chapter, experiment: Experiment, variant: Ben
   return loadProgram<Core>(plant(text, edits))
 }
 
-function compare(baseline: Transcript, transcript: Transcript, seed: number): Run {
+function compare(baseline: Transcript, transcript: Transcript, seed: number): Trial {
   const deviation = firstDeviation(baseline, transcript)
   const { visible } = transcript
   if (deviation < 0 || visible === undefined) return { seed, transcript, deviation }
@@ -60,25 +59,23 @@ export async function runExperiment(
   seed: number,
   runs: number,
   progress: (done: number) => void = () => {},
+  root: string = ROOT,
 ): Promise<LabReport> {
   if (chapter.id < experiment.first)
     throw new InputError(`${experiment.id} can be run from ${experiment.first} on, not on ${chapter.id}`)
+  const file = chapterFile(chapter, root)
   const play = async (core: Core, variant: Bench["variant"], from: number): Promise<Transcript> => {
     return experiment.play({ program: { id: chapter.id, core }, random: randomFrom(from), variant })
   }
-  const baseline = await play(await programFor(chapter, experiment, "baseline"), "baseline", seed)
-  const damaged = await programFor(chapter, experiment, "fault")
-  const found: Run[] = []
+  const baseline = await play(await programFor(file, experiment, "baseline"), "baseline", seed)
+  const damaged = await programFor(file, experiment, "fault")
+  const found: Trial[] = []
   for (let index = 0; index < runs; index++) {
     found.push(compare(baseline, await play(damaged, "fault", seed + index), seed + index))
     progress(index + 1)
   }
   const shown = found.find((run) => run.deviation >= 0)?.seed ?? seed
-  const guarded = compare(
-    baseline,
-    await play(await programFor(chapter, experiment, "guarded"), "guarded", shown),
-    shown,
-  )
+  const guarded = compare(baseline, await play(await programFor(file, experiment, "guarded"), "guarded", shown), shown)
   return {
     experiment: experiment.id,
     invariant: experiment.invariant,

@@ -2,15 +2,15 @@
 import ts from "typescript"
 import { findGains, type Gain, isRequired } from "../chapter/compare.ts"
 import type { Member } from "../chapter/surface.ts"
-import type { Context, Fault } from "./rule.ts"
+import type { Step, Violation } from "./rule.ts"
 
 /** What of the gains of types, or of classes, changes what they had. */
-export function findRetypingGains(context: Context, kind: "type" | "class"): Fault[] {
-  const { old, next } = context
+export function findRetypingGains(step: Step, kind: "type" | "class"): Violation[] {
+  const { old, next } = step
   if (old === undefined) return []
   return findGains(old, next)
     .filter(({ declaration }) => (declaration.kind === "class") === (kind === "class"))
-    .filter(({ text }) => !context.chapter.upgrades.some((upgrade) => upgrade.to === text))
+    .filter(({ text }) => !step.chapter.upgrades.some((upgrade) => upgrade.to === text))
     .flatMap((gain) => {
       const reason = whyRetyping(gain)
       const message = `the gain \`${gain.text}\` of ${gain.name} changes what was there: ${reason}`

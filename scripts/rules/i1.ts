@@ -2,7 +2,7 @@
 import ts from "typescript"
 import type { Surface } from "../chapter/surface.ts"
 import { spotAt, walkCore } from "./r7.ts"
-import type { Fault, Rule } from "./rule.ts"
+import { type Rule, TEXT, type Violation } from "./rule.ts"
 
 /** Words as alternatives of a pattern. A dot in the middle stands for a blank that may be there. */
 function oneOf(words: string): string {
@@ -93,30 +93,31 @@ export const I1: Rule[] = [
     fix: "Translate it in the adapter, into a field of ours.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT, symbol: ["R7-IMPORT"] },
     find: ({ next }) => {
-      const faults: Fault[] = []
+      const violations: Violation[] = []
       walkCore(next, (node, symbol) => {
         const word = findVendor(textOf(node))
         if (word !== undefined)
-          faults.push({ symbol, message: `${symbol} knows the vendor's word ${word}`, next: spotAt(next, node) })
+          violations.push({ symbol, message: `${symbol} knows the vendor's word ${word}`, next: spotAt(next, node) })
       })
-      faults.push(...findTogether(next))
+      violations.push(...findTogether(next))
       for (const declaration of next.imports) {
         const specifier = (declaration.moduleSpecifier as ts.StringLiteral).text
         if (findVendor(specifier) !== undefined)
-          faults.push({
+          violations.push({
             symbol: specifier,
             message: `the program imports ${specifier}`,
             next: spotAt(next, declaration),
           })
       }
-      return faults
+      return violations
     },
   },
 ]
 
 /** Fields of a vendor's format that only their company gives away, where both stand in one declaration. */
-function findTogether(surface: Surface): Fault[] {
+function findTogether(surface: Surface): Violation[] {
   return surface.core.flatMap((declaration) => {
     const members = new Map<string, ts.Node>()
     const visit = (node: ts.Node): void => {

@@ -1,21 +1,11 @@
 /** Holds chapters against the rules. */
-import { type Change, compareSurfaces } from "../chapter/compare.ts"
+import { compareSurfaces } from "../chapter/compare.ts"
 import { readSurface, type Surface } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
 import type { Chapter } from "../course/manifest.ts"
 import { chapterFile, readSource } from "../course/source.ts"
 import { RULES } from "./index.ts"
-import type { Fault, Finding, Rule } from "./rule.ts"
-
-/** A chapter, the chapter it is compared with, and what differs. */
-export type Step = {
-  chapter: Chapter
-  old: Surface | undefined
-  next: Surface
-  changes: Change[]
-  /** The chapter as the course has it, where a reader's own file stands in its place. */
-  course?: Surface
-}
+import type { Finding, Rule, Step, Violation } from "./rule.ts"
 
 /** Throws an `InputError` unless the manifest's chapters are s01, s02 and so on, each in a folder of its number. */
 export function assertOrder(chapters: readonly Chapter[]): void {
@@ -58,38 +48,43 @@ export function pairChapters(surfaces: readonly Surface[], first?: Surface): Ste
   })
 }
 
-/** Every fault in these steps, in the order of the chapters and of the source; a fault and its echo in the next chapter count once. */
+/** Every violation in these steps, in the order of the chapters and of the source; a violation and its echo in the next chapter count once. */
 export function checkSteps(steps: readonly Step[], rules: readonly Rule[] = RULES): Finding[] {
   const found: Finding[][] = []
   for (const [index, step] of steps.entries()) {
     const findings = checkStep(step, rules)
-    const [before, faults = []] = [steps[index - 1], found[index - 1]]
-    const echoes = before === undefined ? [] : findings.filter((finding) => canEcho(finding, faults, before))
-    // Where the chapter before has a fault of its own, the way back from it is none: compare past it.
+    const [before, violations = []] = [steps[index - 1], found[index - 1]]
+    const echoes = before === undefined ? [] : findings.filter((finding) => canEcho(finding, violations, before, rules))
+    // Where the chapter before has a violation of its own, the way back from it is none: compare past it.
     const past = before === undefined || echoes.length === 0 ? [] : checkStep(bridge(before, step), rules)
     found.push(findings.filter((finding) => !echoes.includes(finding) || isAlsoIn(past)(finding)))
   }
   return found.flat()
 }
 
-/** Whether a finding may be nothing but the way back from a fault of the chapter before: only where that fault is about the same declaration. */
-function canEcho({ rule, symbol }: Finding, faults: readonly Finding[], before: Step): boolean {
+/** Whether a finding may be nothing but the way back from a violation of the chapter before: only where that violation is about the same declaration. */
+function canEcho(
+  { rule, symbol }: Finding,
+  violations: readonly Finding[],
+  before: Step,
+  rules: readonly Rule[],
+): boolean {
   if (before.old === undefined) return false
-  if (rule === "R8-MOVED") return faults.some((fault) => fault.rule === rule)
-  const isText = /REWRITTEN|REFORMATTED|CHANGED|SIGNATURE/.test(rule)
+  if (rule === "R8-MOVED") return violations.some((violation) => violation.rule === rule)
+  const about = (id: string): Rule["about"] => rules.find((candidate) => candidate.id === id)?.about
   const name = symbol.split(".")[0] ?? symbol
-  return faults.some((fault) => {
+  return violations.some((violation) => {
     // An entry in the manifest that is wrong has changed no text.
-    if (isText && /^(R3-|R8-(UNLISTED|UNUSED|MANIFEST)$)/.test(fault.rule)) return false
-    const { next } = fault
+    if (about(rule) === "text" && about(violation.rule) === "manifest") return false
+    const { next } = violation
     const around = before.next.core.find(({ start, end }) => next && next.line >= start && next.line <= end)
-    return fault.symbol.split(".")[0] === name || around?.name === name
+    return violation.symbol.split(".")[0] === name || around?.name === name
   })
 }
 
 function checkStep(step: Step, rules: readonly Rule[]): Finding[] {
   const findings = rules.flatMap((rule) => {
-    return findFaults(rule, step).map(({ symbol, message, old, next }): Finding => {
+    return findViolations(rule, step).map(({ symbol, message, old, next }): Finding => {
       return {
         rule: rule.id,
         chapter: step.chapter.id,
@@ -101,19 +96,19 @@ function checkStep(step: Step, rules: readonly Rule[]): Finding[] {
       }
     })
   })
-  return withoutConsequences(findings, step)
+  return withoutConsequences(findings, step, rules)
 }
 
 /** What the rules about single chapters said to a chapter. They say the same each time. */
-const said = new WeakMap<Surface, Map<Rule, Fault[]>>()
+const said = new WeakMap<Surface, Map<Rule, Violation[]>>()
 
-function findFaults(rule: Rule, step: Step): Fault[] {
+function findViolations(rule: Rule, step: Step): Violation[] {
   if (rule.scope !== "chapter") return rule.find(step)
-  const known = said.get(step.next) ?? new Map<Rule, Fault[]>()
+  const known = said.get(step.next) ?? new Map<Rule, Violation[]>()
   said.set(step.next, known)
-  const faults = known.get(rule) ?? rule.find(step)
-  known.set(rule, faults)
-  return faults
+  const violations = known.get(rule) ?? rule.find(step)
+  known.set(rule, violations)
+  return violations
 }
 
 /** The step from the chapter before the last one to this one, with the manifests of both. */
@@ -141,42 +136,27 @@ function isAlsoIn(others: readonly Finding[]): (finding: Finding) => boolean {
   return ({ rule, symbol }) => others.some((other) => other.rule === rule && other.symbol === symbol)
 }
 
-/** A line that breaks a rule of its own also changes the text of its declaration. The rule of its own is the cause; the text is left out. */
-function withoutConsequences(findings: Finding[], { next }: Step): Finding[] {
-  const causes = findings.filter(({ rule }) => /^(R7|I1|U2|R1-ANY|R8-MOVED|R8-KIND|R8-EXPORT)/.test(rule))
-  const covers = (finding: Finding): boolean => {
-    const declaration = next.core.find((candidate) => candidate.name === finding.symbol)
-    const [start, end] = declaration
-      ? [declaration.start, declaration.end]
-      : [finding.next?.line ?? 0, finding.next?.end ?? 0]
-    return causes.some(({ next: spot }) => spot !== undefined && spot.line >= start && spot.line <= end)
-  }
+/** A violation is found once, by the rule that is closest to its cause: a line that breaks a rule of its own also changes the text around it. */
+function withoutConsequences(findings: readonly Finding[], { next }: Step, rules: readonly Rule[]): Finding[] {
   const place = ({ rule, symbol, next: spot }: Finding): string => `${rule} ${symbol} ${spot?.line}`
   const once = findings.filter(
     (finding, index) => findings.findIndex((other) => place(other) === place(finding)) === index,
   )
-  const foreign = (finding: Finding): boolean =>
-    once.some(
-      (other) =>
-        other.symbol === finding.symbol &&
-        (other.rule === "I1-VENDOR"
-          ? finding.rule === "R7-IMPORT"
-          : (other.rule === "R3-FOREIGN" && finding.rule === "R3-UNUSED") ||
-            (other.rule === "R8-GONE" && finding.rule === "U2-SECOND-MEANING")),
-    ) ||
-    // What takes the place of something old is no gain.
-    (/-GAIN$/.test(finding.rule) &&
-      once.some(({ rule, symbol }) => /GONE$|CHANGED$/.test(rule) && `${symbol}.`.startsWith(`${finding.symbol}.`))) ||
-    // What is gone may leave its comment behind, and a gain that should not be may stand anywhere.
-    (finding.rule === "R8-REFORMATTED" &&
-      once.some(({ rule, symbol }) => /GONE$|-GAIN$/.test(rule) && `${symbol}.`.startsWith(`${finding.symbol}.`)))
-  return once
-    .filter((finding) => !foreign(finding))
-    .filter(
-      (finding) =>
-        causes.includes(finding) ||
-        !/REWRITTEN|REFORMATTED|MEMBER-CHANGED|FIELD-CHANGED|PLACE|UNLISTED/.test(finding.rule) ||
-        !covers(finding),
+  const standsIn = (cause: Finding, { symbol, next: spot }: Finding): boolean => {
+    const declaration = next.core.find(({ name }) => name === symbol)
+    const [start, end] = declaration ? [declaration.start, declaration.end] : [spot?.line ?? 0, spot?.end ?? 0]
+    return cause.next !== undefined && cause.next.line >= start && cause.next.line <= end
+  }
+  const explains = (cause: Finding, finding: Finding): boolean => {
+    const { symbol, member, lines } = rules.find(({ id }) => id === cause.rule)?.explains ?? {}
+    return (
+      (symbol?.includes(finding.rule) && cause.symbol === finding.symbol) ||
+      (member?.includes(finding.rule) && `${cause.symbol}.`.startsWith(`${finding.symbol}.`)) ||
+      (lines?.includes(finding.rule) && standsIn(cause, finding)) ||
+      false
     )
+  }
+  return once
+    .filter((finding) => !once.some((cause) => explains(cause, finding)))
     .sort((a, b) => (a.next?.line ?? 0) - (b.next?.line ?? 0))
 }

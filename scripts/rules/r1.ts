@@ -2,7 +2,7 @@
 import ts from "typescript"
 import type { Declaration, Surface } from "../chapter/surface.ts"
 import { findRetypingGains } from "./gains.ts"
-import { type Fault, faultsOf, type Rule } from "./rule.ts"
+import { GAINS, type Rule, TEXT, type Violation, violationsOf } from "./rule.ts"
 
 const SENTENCE = "Once introduced, a field or a union member stays as it is; types only grow."
 const SENTENCE_ZH = "字段和联合成员一旦引入就保持原样；类型只增不减。"
@@ -11,7 +11,7 @@ const SENTENCE_ZH = "字段和联合成员一旦引入就保持原样；类型�
 type Directives = { commentDirectives?: readonly { range: ts.TextRange }[] }
 
 /** Comments inside or above a declaration that switch the compiler's checks off. */
-function findSilencers(next: Surface, { name, start, end }: Declaration): Fault[] {
+function findSilencers(next: Surface, { name, start, end }: Declaration): Violation[] {
   const previous = next.core.findLast((declaration) => declaration.end < start)
   const { commentDirectives = [] } = next.source as unknown as Directives
   const lines = commentDirectives.map(({ range }) => next.source.getLineAndCharacterOfPosition(range.end).line + 1)
@@ -33,7 +33,8 @@ export const R1: Rule[] = [
     fix: "Put the field back. A later chapter may add fields; only the three upgrades of U1 take one away.",
     scope: "pair",
     lifted: "U1",
-    find: (context) => faultsOf(context, "field-gone", ({ symbol }) => `the field ${symbol} is gone`),
+    explains: { member: [...GAINS, "R8-REFORMATTED"] },
+    find: (step) => violationsOf(step, "field-gone", ({ symbol }) => `the field ${symbol} is gone`),
   },
   {
     id: "R1-FIELD-CHANGED",
@@ -43,8 +44,10 @@ export const R1: Rule[] = [
     fix: "Give the field its old text again: same type, not optional, not readonly unless it was. Add a new field for something new.",
     scope: "pair",
     lifted: "U1",
-    find: (context) =>
-      faultsOf(context, "field-changed", ({ symbol, name, from, to }) => {
+    about: "text",
+    explains: { member: GAINS },
+    find: (step) =>
+      violationsOf(step, "field-changed", ({ symbol, name, from, to }) => {
         return `the ${symbol === name ? "type" : "field"} ${symbol} was "${from}" and is "${to}"`
       }),
   },
@@ -56,8 +59,9 @@ export const R1: Rule[] = [
     fix: "Put the member back into the union; whoever handles it relies on it.",
     scope: "pair",
     lifted: "nothing",
-    find: (context) =>
-      faultsOf(context, "union-member-gone", ({ name, from }) => `the union ${name} has lost its member ${from}`),
+    explains: { member: [...GAINS, "R8-REFORMATTED"] },
+    find: (step) =>
+      violationsOf(step, "union-member-gone", ({ name, from }) => `the union ${name} has lost its member ${from}`),
   },
   {
     id: "R1-GAIN",
@@ -68,7 +72,8 @@ export const R1: Rule[] = [
     fix: "Give the new field or member a name of its own; a new overload stands behind the old ones.",
     scope: "pair",
     lifted: "nothing",
-    find: (context) => findRetypingGains(context, "type"),
+    explains: { member: ["R8-REFORMATTED"] },
+    find: (step) => findRetypingGains(step, "type"),
   },
   {
     id: "R1-ANY",
@@ -79,13 +84,14 @@ export const R1: Rule[] = [
     fix: "Write the type, or `unknown` and a check; take the comment out.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ next }) =>
-      next.core.flatMap((declaration): Fault[] => {
-        const faults = findSilencers(next, declaration)
+      next.core.flatMap((declaration): Violation[] => {
+        const violations = findSilencers(next, declaration)
         const visit = (node: ts.Node): void => {
           if (node.kind === ts.SyntaxKind.AnyKeyword) {
             const line = next.source.getLineAndCharacterOfPosition(node.getStart()).line + 1
-            faults.push({
+            violations.push({
               symbol: declaration.name,
               message: `${declaration.name} says any`,
               next: { file: next.file, line, end: line },
@@ -94,7 +100,7 @@ export const R1: Rule[] = [
           ts.forEachChild(node, visit)
         }
         for (const node of declaration.nodes) visit(node)
-        return faults
+        return violations
       }),
   },
 ]

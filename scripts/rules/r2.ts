@@ -1,6 +1,6 @@
 /** R2: class members only grow. */
 import { findRetypingGains } from "./gains.ts"
-import { declaresWeld, faultsOf, type Rule } from "./rule.ts"
+import { declaresWeld, GAINS, type Rule, violationsOf } from "./rule.ts"
 
 const SENTENCE = "A class keeps its members; later chapters add to them."
 const SENTENCE_ZH = "类的成员都留着；后面的章节只往里加。"
@@ -14,7 +14,8 @@ export const R2: Rule[] = [
     fix: "Put the member back. A class may get more members and never fewer.",
     scope: "pair",
     lifted: "U1",
-    find: (context) => faultsOf(context, "class-member-gone", ({ symbol }) => `the member ${symbol} is gone`),
+    explains: { member: [...GAINS, "R8-REFORMATTED"] },
+    find: (step) => violationsOf(step, "class-member-gone", ({ symbol }) => `the member ${symbol} is gone`),
   },
   {
     id: "R2-MEMBER-CHANGED",
@@ -24,9 +25,11 @@ export const R2: Rule[] = [
     fix: "Give the member its old text again, or declare it as a weld in scripts/course/manifest.ts, with the reason.",
     scope: "pair",
     lifted: "weld",
-    find: (context) =>
-      faultsOf(context, "class-member-changed", ({ symbol }) => `the member ${symbol} has another text`).filter(
-        ({ symbol }) => !declaresWeld(context, symbol),
+    about: "text",
+    explains: { member: GAINS },
+    find: (step) =>
+      violationsOf(step, "class-member-changed", ({ symbol }) => `the member ${symbol} has another text`).filter(
+        ({ symbol }) => !declaresWeld(step, symbol),
       ),
   },
   {
@@ -37,11 +40,12 @@ export const R2: Rule[] = [
     fix: "Give the member its old signature again; only an upgrade under U1 may change one.",
     scope: "pair",
     lifted: "U1",
-    find: (context) =>
-      faultsOf(context, "class-member-changed", ({ symbol }) => `the weld ${symbol} has another signature`).filter(
+    about: "text",
+    find: (step) =>
+      violationsOf(step, "class-member-changed", ({ symbol }) => `the weld ${symbol} has another signature`).filter(
         ({ symbol }) =>
-          declaresWeld(context, symbol) &&
-          context.changes.some((change) => change.symbol === symbol && change.breaks !== undefined),
+          declaresWeld(step, symbol) &&
+          step.changes.some((change) => change.symbol === symbol && change.breaks !== undefined),
       ),
   },
   {
@@ -52,6 +56,7 @@ export const R2: Rule[] = [
     fix: "Give the new member a name of its own; what a constructor takes besides is optional.",
     scope: "pair",
     lifted: "nothing",
-    find: (context) => findRetypingGains(context, "class"),
+    explains: { member: ["R8-REFORMATTED"] },
+    find: (step) => findRetypingGains(step, "class"),
   },
 ]

@@ -1,27 +1,27 @@
 /** R3 and U1: three upgrades may break, each in its chapter, and each is declared. */
 import type { Upgrade } from "../course/manifest.ts"
-import { type Context, declaredUpgrade, type Fault, isU1, type Rule, U1 } from "./rule.ts"
+import { declaredUpgrade, isU1, type Rule, type Step, U1, type Violation } from "./rule.ts"
 
 const SENTENCE = "Only the three upgrades of U1 may break what was there, in s03, s07 and s11, and each is declared."
 const SENTENCE_ZH = "只有 U1 的三处升级可以破坏已有的东西，分别在 s03、s07、s11，而且都要登记。"
 
-function manifestFault(upgrade: Upgrade, message: string, { next }: Context): Fault {
+function manifestFault(upgrade: Upgrade, message: string, { next }: Step): Violation {
   const declaration = next.core.find((candidate) => candidate.name === upgrade.name.split(".")[0])
   const spot = declaration === undefined ? undefined : { file: next.file, line: declaration.line, end: declaration.end }
   return { symbol: upgrade.name, message, next: spot }
 }
 
 /** Whether the member that the upgrade promises stands in the new chapter. */
-function arrived(upgrade: Upgrade, { next }: Context): boolean {
+function arrived(upgrade: Upgrade, { next }: Step): boolean {
   const members = next.core.find((declaration) => declaration.name === upgrade.name.split(".")[0])?.members ?? []
   return members
     .flatMap((member) => [member, ...member.fields])
     .some((member) => (member.signature || member.text) === upgrade.to)
 }
 
-function happened(upgrade: Upgrade, context: Context): boolean {
-  const broke = context.changes.some((change) => declaredUpgrade(context, change) === upgrade)
-  return broke && arrived(upgrade, context)
+function happened(upgrade: Upgrade, step: Step): boolean {
+  const broke = step.changes.some((change) => declaredUpgrade(step, change) === upgrade)
+  return broke && arrived(upgrade, step)
 }
 
 export const R3: Rule[] = [
@@ -33,10 +33,11 @@ export const R3: Rule[] = [
     fix: "Declare the upgrade in scripts/course/manifest.ts, with its old and new form and the reason.",
     scope: "pair",
     lifted: "nothing",
-    find: (context) =>
-      context.changes
-        .filter((change) => change.from !== undefined && isU1(context, change))
-        .filter(({ symbol }) => !context.chapter.upgrades.some(({ name }) => name === symbol))
+    about: "manifest",
+    find: (step) =>
+      step.changes
+        .filter((change) => change.from !== undefined && isU1(step, change))
+        .filter(({ symbol }) => !step.chapter.upgrades.some(({ name }) => name === symbol))
         .map(({ symbol, old, next }) => ({ symbol, message: `the upgrade of ${symbol} is not declared`, old, next })),
   },
   {
@@ -47,17 +48,18 @@ export const R3: Rule[] = [
     fix: "Make it an addition: a new name beside the old one. The constitution allows no fourth upgrade.",
     scope: "pair",
     lifted: "nothing",
-    find: (context) =>
-      context.chapter.upgrades
+    about: "manifest",
+    explains: { symbol: ["R3-UNUSED"] },
+    find: (step) =>
+      step.chapter.upgrades
         .filter(
-          ({ name, to }) =>
-            !U1.some((row) => row.chapter === context.chapter.id && row.name === name && row.to.test(to)),
+          ({ name, to }) => !U1.some((row) => row.chapter === step.chapter.id && row.name === name && row.to.test(to)),
         )
         .map((upgrade) =>
           manifestFault(
             upgrade,
-            `${context.chapter.id} declares an upgrade of ${upgrade.name}, which U1 does not know`,
-            context,
+            `${step.chapter.id} declares an upgrade of ${upgrade.name}, which U1 does not know`,
+            step,
           ),
         ),
   },
@@ -69,15 +71,16 @@ export const R3: Rule[] = [
     fix: "Take the upgrade out of scripts/course/manifest.ts, or write there what really changed.",
     scope: "pair",
     lifted: "nothing",
-    find: (context) =>
-      context.old === undefined
+    about: "manifest",
+    find: (step) =>
+      step.old === undefined
         ? []
-        : context.chapter.upgrades
+        : step.chapter.upgrades
             // What is declared twice has happened once; that is for the manifest's own rule.
             .filter(({ name }, index, all) => all.findIndex((other) => other.name === name) === index)
-            .filter((upgrade) => !happened(upgrade, context))
+            .filter((upgrade) => !happened(upgrade, step))
             .map((upgrade) =>
-              manifestFault(upgrade, `the declared upgrade of ${upgrade.name} did not happen as declared`, context),
+              manifestFault(upgrade, `the declared upgrade of ${upgrade.name} did not happen as declared`, step),
             ),
   },
 ]

@@ -4,7 +4,7 @@ import { findOuterUses, type Use } from "../chapter/scopes.ts"
 import type { Surface } from "../chapter/surface.ts"
 import { CHAPTERS, type Chapter } from "../course/manifest.ts"
 import { LANGUAGE, WAYS_BY_MEMBER } from "./language.ts"
-import type { Fault, Rule } from "./rule.ts"
+import { type Rule, TEXT, type Violation } from "./rule.ts"
 
 /** The name of a member that a node reads: behind a dot, in brackets, or taken out of an object by a pattern. */
 function memberRead(node: ts.Node): string | undefined {
@@ -112,19 +112,20 @@ export const R7: Rule[] = [
     fix: "Write to the Output that the caller gave, take what is needed as a parameter, or move the line into the demo. What counts as the language stands in scripts/rules/language.ts.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ next, chapter }) => {
       const own = new Set(
         next.core.flatMap(({ members }) => members.flatMap((one) => [one, ...one.fields])).map(({ name }) => name),
       )
-      const faults = findOuterUses(next).flatMap((use): Fault[] => {
+      const violations = findOuterUses(next).flatMap((use): Violation[] => {
         const way = freeWay(use, chapter)
         return way === undefined ? [] : [reaching(next, use.symbol, way, use.node)]
       })
       walkCore(next, (node, symbol) => {
         const way = wayOut(node, own)
-        if (way !== undefined) faults.push(reaching(next, symbol, way, node))
+        if (way !== undefined) violations.push(reaching(next, symbol, way, node))
       })
-      return faults
+      return violations
     },
   },
   {
@@ -135,6 +136,7 @@ export const R7: Rule[] = [
     fix: "Take what the core needs as a parameter, or move the declaration into the core.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ next }) => {
       const isDemo = (declaration: ts.Node): boolean =>
         next.demo.some((statement) => declaration.pos >= statement.pos && declaration.end <= statement.end)
@@ -155,10 +157,11 @@ export const R7: Rule[] = [
     fix: "Take what the core needs as a parameter, and import it in the demo only.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ next, chapter }) => [
       ...findReferences(next),
       ...findInnerImports(next),
-      ...next.imports.flatMap((declaration): Fault[] => {
+      ...next.imports.flatMap((declaration): Violation[] => {
         const specifier = (declaration.moduleSpecifier as ts.StringLiteral).text
         const spot = spotAt(next, declaration)
         if (NEIGHBOUR.test(specifier))
@@ -178,7 +181,7 @@ export const R7: Rule[] = [
   },
 ]
 
-function reaching(surface: Surface, symbol: string, way: string, node: ts.Node): Fault {
+function reaching(surface: Surface, symbol: string, way: string, node: ts.Node): Violation {
   return { symbol, message: `${symbol} reaches for ${way}`, next: spotAt(surface, node) }
 }
 
@@ -186,7 +189,7 @@ function reaching(surface: Surface, symbol: string, way: string, node: ts.Node):
 const NEIGHBOUR = /^(\.|\/|file:)/
 
 /** What a file brings in by comments for the compiler. */
-function findReferences({ source, file, chapter }: Surface): Fault[] {
+function findReferences({ source, file, chapter }: Surface): Violation[] {
   const { referencedFiles, typeReferenceDirectives, libReferenceDirectives } = source
   return [...referencedFiles, ...typeReferenceDirectives, ...libReferenceDirectives].map(({ fileName, pos }) => {
     const line = source.getLineAndCharacterOfPosition(pos).line + 1
@@ -195,8 +198,8 @@ function findReferences({ source, file, chapter }: Surface): Fault[] {
 }
 
 /** What a chapter fetches from a module without an import at the top: by a call, in a type, or to pass it on. The demo may, but not from a neighbour. */
-function findInnerImports(surface: Surface): Fault[] {
-  const faults: Fault[] = []
+function findInnerImports(surface: Surface): Violation[] {
+  const violations: Violation[] = []
   const see = (node: ts.Node, symbol?: string): void => {
     const given =
       ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword
@@ -213,10 +216,10 @@ function findInnerImports(surface: Surface): Fault[] {
     const spot = spotAt(surface, node)
     if (symbol === undefined) {
       const message = `${surface.chapter.id} imports ${specifier}`
-      if (NEIGHBOUR.test(specifier)) faults.push({ symbol: specifier, message, next: spot })
+      if (NEIGHBOUR.test(specifier)) violations.push({ symbol: specifier, message, next: spot })
     } else if (ts.isExportDeclaration(node)) {
-      faults.push({ symbol: specifier, message: `the core passes on ${specifier}`, next: spot })
-    } else faults.push({ symbol, message: `${symbol} imports a module by itself`, next: spot })
+      violations.push({ symbol: specifier, message: `the core passes on ${specifier}`, next: spot })
+    } else violations.push({ symbol, message: `${symbol} imports a module by itself`, next: spot })
   }
   walkCore(surface, see)
   const visit = (node: ts.Node): void => {
@@ -224,5 +227,5 @@ function findInnerImports(surface: Surface): Fault[] {
     ts.forEachChild(node, visit)
   }
   for (const statement of surface.demo) visit(statement)
-  return faults
+  return violations
 }

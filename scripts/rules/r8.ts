@@ -3,15 +3,17 @@ import { type Change, findGains, type Gain } from "../chapter/compare.ts"
 import { type Declaration, declaredNames } from "../chapter/surface.ts"
 import { spotAt } from "./r7.ts"
 import {
-  type Context,
   declaredUpgrade,
   declaresWeld,
-  type Fault,
-  faultsOf,
   firstDifference,
+  GAINS,
   isU1,
   placeOf,
   type Rule,
+  type Step,
+  TEXT,
+  type Violation,
+  violationsOf,
 } from "./rule.ts"
 
 const SENTENCE =
@@ -22,15 +24,13 @@ const BOTH_WAYS_ZH = "清单上列的和实际变的完全一致，两个方向�
 const CARRY = "If the new text is the better one, bring it into all later chapters: npm run carry -- sNN."
 
 /** Whether a chapter declares a weld of this function. Nothing else at the top level can be one. */
-function weldsFunction(context: Context, name: string): boolean {
-  const isFunction = context.next.core.some(
-    (declaration) => declaration.name === name && declaration.kind === "function",
-  )
-  return isFunction && declaresWeld(context, name)
+function weldsFunction(step: Step, name: string): boolean {
+  const isFunction = step.next.core.some((declaration) => declaration.name === name && declaration.kind === "function")
+  return isFunction && declaresWeld(step, name)
 }
 
 /** Where something stands that the manifest names: a declaration, or a member of one. */
-function findPlace({ next }: Context, name: string): Fault["next"] {
+function findPlace({ next }: Step, name: string): Violation["next"] {
   const [first, ...rest] = name.split(".")
   const declaration = next.core.find((candidate) => candidate.name === first)
   const members = declaration?.members.flatMap((member) => [member, ...member.fields])
@@ -39,7 +39,7 @@ function findPlace({ next }: Context, name: string): Fault["next"] {
 }
 
 /** What old declarations gain in this chapter, but for the new form of what is upgraded. */
-function findOwnGains({ chapter, old, next }: Context): Gain[] {
+function findOwnGains({ chapter, old, next }: Step): Gain[] {
   const isUpgrade = ({ name, text }: Gain): boolean =>
     chapter.upgrades.some((upgrade) => upgrade.name.startsWith(`${name}.`) && upgrade.to === text)
   return old === undefined ? [] : findGains(old, next).filter((gain) => !isUpgrade(gain))
@@ -49,13 +49,13 @@ function findOwnGains({ chapter, old, next }: Context): Gain[] {
  * Whether something of the same declaration is missing or changed, other than by a declared upgrade: then that is what has to be said, and the
  * gain may be its new form.
  */
-function isReplacement(context: Context, { name }: Gain): boolean {
+function isReplacement(step: Step, { name }: Gain): boolean {
   const lost = ({ kind }: Change): boolean => /^(field|class-member)-(gone|changed)$/.test(kind)
-  return context.changes.some((change) => change.name === name && lost(change) && !declaredUpgrade(context, change))
+  return step.changes.some((change) => change.name === name && lost(change) && !declaredUpgrade(step, change))
 }
 
 /** The declarations that the chapter before does not have. */
-function findAdded({ next, changes, old }: Context): Declaration[] {
+function findAdded({ next, changes, old }: Step): Declaration[] {
   const added = new Set(changes.filter(({ kind }) => kind === "added").map(({ name }) => name))
   return next.core.filter(({ name }) => old === undefined || added.has(name))
 }
@@ -66,24 +66,26 @@ function findTwice(list: readonly string[]): string[] {
 }
 
 /** What is wrong with a chapter's entry in the manifest by itself. */
-function findManifestFaults(context: Context): Fault[] {
-  const { chapter } = context
+function findManifestViolations(step: Step): Violation[] {
+  const { chapter } = step
   const { id, parts, welds, upgrades, gains } = chapter
-  const fault = (symbol: string, message: string): Fault => ({ symbol, message, next: findPlace(context, symbol) })
-  const twice = (list: readonly string[], what: string): Fault[] =>
-    findTwice(list).map((name) => fault(name, `the manifest lists ${name} twice as ${what} of ${id}`))
-  const source = findAdded(context).flatMap(({ names }) => names)
+  const violation = (symbol: string, message: string): Violation => ({ symbol, message, next: findPlace(step, symbol) })
+  const twice = (list: readonly string[], what: string): Violation[] =>
+    findTwice(list).map((name) => violation(name, `the manifest lists ${name} twice as ${what} of ${id}`))
+  const source = findAdded(step).flatMap(({ names }) => names)
   const listed = [...new Set(parts)].filter((name) => source.includes(name))
   const sorted = source.filter((name) => listed.includes(name))
   const out = listed.find((name, index) => name !== sorted[index])
   const lists = Object.entries(gains ?? {})
   return [
-    ...(gains === undefined ? [fault(id, `the manifest does not say what old declarations gain in ${id}`)] : []),
+    ...(gains === undefined ? [violation(id, `the manifest does not say what old declarations gain in ${id}`)] : []),
     ...twice(parts, "a part"),
-    ...(out === undefined ? [] : [fault(out, `the manifest lists ${out} in another place than the source of ${id}`)]),
+    ...(out === undefined
+      ? []
+      : [violation(out, `the manifest lists ${out} in another place than the source of ${id}`)]),
     ...welds.flatMap(({ name, requires = [] }) =>
       findTwice(requires).map((text) =>
-        fault(name, `the manifest lists \`${text}\` twice as required by ${name} in ${id}`),
+        violation(name, `the manifest lists \`${text}\` twice as required by ${name} in ${id}`),
       ),
     ),
     ...twice(
@@ -96,12 +98,14 @@ function findManifestFaults(context: Context): Fault[] {
     ),
     ...[...welds, ...upgrades]
       .filter(({ reason, reasonZh }) => reason.trim() === "" || reasonZh.trim() === "")
-      .map(({ name }) => fault(name, `the manifest gives no reason, in both languages, for ${name} in ${id}`)),
+      .map(({ name }) => violation(name, `the manifest gives no reason, in both languages, for ${name} in ${id}`)),
     ...lists
       .filter(([, texts]) => texts.length === 0)
-      .map(([name]) => fault(name, `the manifest has an empty list of gains of ${name} in ${id}`)),
+      .map(([name]) => violation(name, `the manifest has an empty list of gains of ${name} in ${id}`)),
     ...lists.flatMap(([name, texts]) =>
-      findTwice(texts).map((text) => fault(name, `the manifest lists \`${text}\` twice as a gain of ${name} in ${id}`)),
+      findTwice(texts).map((text) =>
+        violation(name, `the manifest lists \`${text}\` twice as a gain of ${name} in ${id}`),
+      ),
     ),
   ]
 }
@@ -115,7 +119,8 @@ export const R8: Rule[] = [
     fix: "Put the declaration back, under its old name.",
     scope: "pair",
     lifted: "nothing",
-    find: (context) => faultsOf(context, "gone", ({ name }) => `${name} is gone`),
+    explains: { member: [...GAINS, "R8-REFORMATTED"], symbol: ["U2-SECOND-MEANING"] },
+    find: (step) => violationsOf(step, "gone", ({ name }) => `${name} is gone`),
   },
   {
     id: "R8-MOVED",
@@ -125,7 +130,8 @@ export const R8: Rule[] = [
     fix: "Move it back to where it stood; new declarations go to the end of the core.",
     scope: "pair",
     lifted: "nothing",
-    find: (context) => faultsOf(context, "moved", ({ name }) => `${name} stands in another place`),
+    explains: { lines: TEXT },
+    find: (step) => violationsOf(step, "moved", ({ name }) => `${name} stands in another place`),
   },
   {
     id: "R8-KIND",
@@ -135,7 +141,8 @@ export const R8: Rule[] = [
     fix: "Declare it the way it was declared before: a type stays a type, an interface an interface.",
     scope: "pair",
     lifted: "nothing",
-    find: (context) => faultsOf(context, "kind", ({ name }) => `${name} is another kind of declaration`),
+    explains: { lines: TEXT },
+    find: (step) => violationsOf(step, "kind", ({ name }) => `${name} is another kind of declaration`),
   },
   {
     id: "R8-REWRITTEN",
@@ -145,9 +152,10 @@ export const R8: Rule[] = [
     fix: `Give it its old text again, or declare it as a weld in scripts/course/manifest.ts, with the reason. ${CARRY}`,
     scope: "pair",
     lifted: "weld",
-    find: (context) =>
-      faultsOf(context, "rewritten", ({ name }) => `${name} has another text, and is no declared weld`).filter(
-        ({ symbol }) => !weldsFunction(context, symbol),
+    about: "text",
+    find: (step) =>
+      violationsOf(step, "rewritten", ({ name }) => `${name} has another text, and is no declared weld`).filter(
+        ({ symbol }) => !weldsFunction(step, symbol),
       ),
   },
   {
@@ -158,8 +166,9 @@ export const R8: Rule[] = [
     fix: `Give the lines their old form again, comments and blank lines included. ${CARRY}`,
     scope: "pair",
     lifted: "nothing",
-    find: (context) =>
-      faultsOf(context, "reformatted", ({ name, how }) =>
+    about: "text",
+    find: (step) =>
+      violationsOf(step, "reformatted", ({ name, how }) =>
         how === "order"
           ? `the members of ${name} stand in another order`
           : how === "joined"
@@ -176,15 +185,16 @@ export const R8: Rule[] = [
     fix: "Put the old parameters first and unchanged, make new ones optional, and put the old return type back. A parameter that a weld cannot do without is listed with the weld, as `requires`.",
     scope: "pair",
     lifted: "nothing",
-    find: (context) =>
-      context.changes
-        .filter(({ kind, name }) => kind === "rewritten" && weldsFunction(context, name))
+    about: "text",
+    find: (step) =>
+      step.changes
+        .filter(({ kind, name }) => kind === "rewritten" && weldsFunction(step, name))
         .flatMap((change) => {
-          const weld = context.chapter.welds.find(({ name }) => name === change.name)
+          const weld = step.chapter.welds.find(({ name }) => name === change.name)
           const needs = change.requires?.find((parameter) => !weld?.requires?.includes(parameter))
           const reason = change.breaks ?? (needs && `the new parameter \`${needs}\` has to be given`)
           const message = `the weld ${change.symbol} breaks old calls: ${reason?.replaceAll(/\s+/g, " ")}`
-          return reason === undefined ? [] : [{ symbol: change.symbol, message, ...firstDifference(context, change) }]
+          return reason === undefined ? [] : [{ symbol: change.symbol, message, ...firstDifference(step, change) }]
         }),
   },
   {
@@ -192,6 +202,8 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "A chapter appends its own section; what it adds stands under its own banner.",
     sentenceZh: "每章在末尾接上自己的一节；新增的东西都在自己的横幅下面。",
+    fixForReader:
+      "Move it to the end of the core, under the banner of the chapter; what belongs to a later chapter does not stand here yet.",
     fix: "Move the declaration to the end of the core, under the banner of its chapter.",
     scope: "pair",
     lifted: "nothing",
@@ -201,7 +213,7 @@ export const R8: Rule[] = [
       const [added, moved] = [called("added"), called("moved")]
       const isNew = ({ name }: Declaration): boolean => old === undefined || added.has(name)
       const last = next.core.findLastIndex((declaration) => !isNew(declaration) && !moved.has(declaration.name))
-      return next.core.flatMap((declaration, index): Fault[] => {
+      return next.core.flatMap((declaration, index): Violation[] => {
         const { name, section } = declaration
         if (!isNew(declaration) || (section === chapter.id && index > last)) return []
         const place =
@@ -219,6 +231,7 @@ export const R8: Rule[] = [
     fix: "Write export in front of it, or move it into the demo.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ next }) =>
       next.core
         .filter((declaration) => !declaration.exported)
@@ -236,14 +249,14 @@ export const R8: Rule[] = [
     fix: "Write a sentence above it: /** … */. What old declarations say is compared to the byte.",
     scope: "pair",
     lifted: "nothing",
-    find: (context) =>
-      context.course === undefined
-        ? findAdded(context)
+    find: (step) =>
+      step.course === undefined
+        ? findAdded(step)
             .filter(({ documented }) => !documented)
             .map((declaration) => ({
               symbol: declaration.name,
               message: `${declaration.name} has no comment that says what it promises`,
-              next: placeOf(context.next, declaration),
+              next: placeOf(step.next, declaration),
             }))
         : [],
   },
@@ -255,19 +268,22 @@ export const R8: Rule[] = [
     fix: "Put the entry in scripts/course/manifest.ts right.",
     scope: "pair",
     lifted: "nothing",
-    find: findManifestFaults,
+    about: "manifest",
+    find: findManifestViolations,
   },
   {
     id: "R8-UNLISTED",
     article: "R8",
     sentence: BOTH_WAYS,
     sentenceZh: BOTH_WAYS_ZH,
+    fixForReader: "Give it a name that the chapter adds, or move it into the demo.",
     fix: "Add it to the parts or to the gains of the chapter in scripts/course/manifest.ts, in the order of the source.",
     scope: "pair",
     lifted: "nothing",
-    find: (context) => {
-      const { chapter, next } = context
-      const parts = findAdded(context)
+    about: "manifest",
+    find: (step) => {
+      const { chapter, next } = step
+      const parts = findAdded(step)
         .filter(({ exported }) => exported)
         .flatMap((declaration) =>
           (declaration.names.length > 0 ? declaration.names : [declaration.name])
@@ -275,8 +291,8 @@ export const R8: Rule[] = [
             .map((name) => ({ ...declaration, name })),
         )
       const listed = chapter.gains
-      const gains = findOwnGains(context).filter(
-        (gain) => listed && !listed[gain.name]?.includes(gain.text) && !isReplacement(context, gain),
+      const gains = findOwnGains(step).filter(
+        (gain) => listed && !listed[gain.name]?.includes(gain.text) && !isReplacement(step, gain),
       )
       return [
         ...parts.map((declaration) => ({
@@ -297,17 +313,20 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: BOTH_WAYS,
     sentenceZh: BOTH_WAYS_ZH,
+    fixForReader:
+      "Make the change that the chapter announces; npm run diff -- sNN shows it. What is new is exported, under its banner, above the demo.",
     fix: "Take the entry out of scripts/course/manifest.ts, or make the change that it announces, above the banner of the demo.",
     scope: "pair",
     lifted: "nothing",
-    find: (context) => {
-      const { chapter, next, changes } = context
-      const added = new Set(findAdded(context).flatMap(({ names }) => names))
+    about: "manifest",
+    find: (step) => {
+      const { chapter, next, changes } = step
+      const added = new Set(findAdded(step).flatMap(({ names }) => names))
       const parts = chapter.parts.filter((name) => !added.has(name))
       // An upgrade is declared as one; that it happened is no reason to call it a weld as well.
       const happened = new Set(
         changes
-          .filter((change) => !isU1(context, change) && !/^(identical|grown|added|field-)/.test(change.kind))
+          .filter((change) => !isU1(step, change) && !/^(identical|grown|added|field-)/.test(change.kind))
           .map((change) => change.symbol),
       )
       const welds = chapter.welds.filter(({ name }) => !happened.has(name))
@@ -315,7 +334,7 @@ export const R8: Rule[] = [
         const change = changes.find(({ kind, symbol }) => kind === "rewritten" && symbol === name)
         return requires.filter((text) => !change?.requires?.includes(text)).map((text) => [name, text] as const)
       })
-      const gained = findOwnGains(context).map(({ name, text }) => `${name} ${text}`)
+      const gained = findOwnGains(step).map(({ name, text }) => `${name} ${text}`)
       const gains = Object.entries(chapter.gains ?? {}).flatMap(([name, texts]) =>
         texts.filter((text) => !gained.includes(`${name} ${text}`)).map((text) => [name, text] as const),
       )
@@ -326,23 +345,23 @@ export const R8: Rule[] = [
           return {
             symbol,
             message: `the manifest lists ${symbol} as a part of ${chapter.id}, and ${chapter.id} ${where}`,
-            next: demo === undefined ? findPlace(context, symbol) : spotAt(next, demo),
+            next: demo === undefined ? findPlace(step, symbol) : spotAt(next, demo),
           }
         }),
         ...gains.map(([name, text]) => ({
           symbol: name,
           message: `the manifest lists \`${text}\` as a gain of ${name}, and ${chapter.id} does not add it`,
-          next: findPlace(context, name),
+          next: findPlace(step, name),
         })),
         ...required.map(([name, text]) => ({
           symbol: name,
           message: `the manifest lists \`${text}\` as required by the weld ${name}, and ${chapter.id} does not add it`,
-          next: findPlace(context, name),
+          next: findPlace(step, name),
         })),
         ...welds.map(({ name }) => ({
           symbol: name,
           message: `the manifest lists ${name} as a weld of ${chapter.id}, and its text has not changed`,
-          next: findPlace(context, name),
+          next: findPlace(step, name),
         })),
       ]
     },

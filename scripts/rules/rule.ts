@@ -21,7 +21,7 @@ export type Finding = {
 }
 
 /** What a rule looks at: a chapter, the one before it where there is one, and what changed between them. */
-export type Context = {
+export type Step = {
   chapter: Chapter
   old: Surface | undefined
   next: Surface
@@ -30,8 +30,8 @@ export type Context = {
   course?: Surface | undefined
 }
 
-/** A fault as a rule finds it; what all faults of a rule share is added later. */
-export type Fault = Pick<Finding, "symbol" | "message"> & { old?: Spot | undefined; next?: Spot | undefined }
+/** A violation as a rule finds it; what all violations of a rule share is added later. */
+export type Violation = Pick<Finding, "symbol" | "message"> & { old?: Spot | undefined; next?: Spot | undefined }
 
 /** A row of the constitution. */
 export type Rule = {
@@ -41,15 +41,41 @@ export type Rule = {
   /** The same in Chinese. */
   sentenceZh: string
   fix: string
+  /** The same for a file of a reader's own, where `fix` would speak of the course's manifest. */
+  fixForReader?: string
   /** What may allow it after all: an upgrade under U1, a weld, or nothing. */
   lifted: "U1" | "weld" | "nothing"
   /** Whether it looks at one chapter alone, also at the one before, or at a reader's file and the chapter that it stands for. */
   scope: "chapter" | "pair" | "course"
-  find(context: Context): Fault[]
+  /** What it compares: the old text with the new one, or the manifest with what has happened. */
+  about?: "text" | "manifest"
+  /** The rules whose findings it explains, so that they are left out: they are what this violation looks like from another side. */
+  explains?: {
+    /** About the same name. */
+    symbol?: readonly string[]
+    /** About the same name, or about the type or class whose member this finding is about. */
+    member?: readonly string[]
+    /** About a declaration in whose lines this finding stands. */
+    lines?: readonly string[]
+  }
+  find(step: Step): Violation[]
 }
 
+/** What finds that the text of a declaration is another one, or does not belong there. */
+export const TEXT: readonly string[] = [
+  "R8-REWRITTEN",
+  "R8-REFORMATTED",
+  "R8-PLACE",
+  "R8-UNLISTED",
+  "R2-MEMBER-CHANGED",
+  "R1-FIELD-CHANGED",
+]
+
+/** What finds that something was gained that should not be. */
+export const GAINS: readonly string[] = ["R1-GAIN", "R2-GAIN"]
+
 /** The upgrade that a chapter declares for a changed or vanished member, when it says exactly what happened. */
-export function declaredUpgrade({ chapter }: Context, change: Change): Upgrade | undefined {
+export function declaredUpgrade({ chapter }: Step, change: Change): Upgrade | undefined {
   const wasThis = ({ from }: Upgrade): boolean => change.from === from || change.from?.startsWith(`${from} {`) === true
   return chapter.upgrades.find((upgrade) => upgrade.name === change.symbol && wasThis(upgrade))
 }
@@ -62,30 +88,30 @@ export const U1: readonly { chapter: string; name: string; to: RegExp }[] = [
 ]
 
 /** Whether a change is one of the three upgrades, in the chapter where it belongs. */
-export function isU1({ chapter }: Context, change: Change): boolean {
+export function isU1({ chapter }: Step, change: Change): boolean {
   return U1.some((row) => row.chapter === chapter.id && row.name === change.symbol)
 }
 
 /** Whether a chapter declares a weld of this name. */
-export function declaresWeld({ chapter }: Context, name: string): boolean {
+export function declaresWeld({ chapter }: Step, name: string): boolean {
   return chapter.welds.some((weld) => weld.name === name)
 }
 
-/** The changes of one kind, as faults; those that U1 names are left to R3. */
-export function faultsOf(context: Context, kind: Change["kind"], say: (change: Change) => string): Fault[] {
-  return context.changes
-    .filter((change) => change.kind === kind && !isU1(context, change))
+/** The changes of one kind, as violations; those that U1 names are left to R3. */
+export function violationsOf(step: Step, kind: Change["kind"], say: (change: Change) => string): Violation[] {
+  return step.changes
+    .filter((change) => change.kind === kind && !isU1(step, change))
     .map((change) => {
       const isText = TEXTS.includes(kind) && change.exact !== true
-      const spots = isText ? firstDifference(context, change) : { old: change.old, next: change.next }
-      const hidden = nameInvisible(context, change, spots)
+      const spots = isText ? firstDifference(step, change) : { old: change.old, next: change.next }
+      const hidden = nameInvisible(step, change, spots)
       return { symbol: change.symbol, message: `${say(change).replaceAll(/\s+/g, " ")}${hidden}`, ...spots }
     })
 }
 
 /** What differs where nothing seems to: the character and its column. Empty where the difference can be seen. */
-function nameInvisible(context: Context, change: Change, { old, next }: Pick<Fault, "old" | "next">): string {
-  const [olds, nexts] = [context.old?.lines ?? [], context.next.lines]
+function nameInvisible(step: Step, change: Change, { old, next }: Pick<Violation, "old" | "next">): string {
+  const [olds, nexts] = [step.old?.lines ?? [], step.next.lines]
   let [before, after] = [(old?.line ?? 0) - 1, (next?.line ?? 0) - 1]
   // A finding points at a line with something on it; what differs may be a blank one above.
   while (before > 0 && after > 0 && olds[before] === nexts[after] && olds[before - 1]?.trim() === "") {
@@ -135,12 +161,12 @@ const INVISIBLE_NAMES: Readonly<Record<string, string>> = {
 const TEXTS: readonly Change["kind"][] = ["rewritten", "reformatted", "class-member-changed"]
 
 /** Where two texts first differ. Blank lines are passed over, and so is what a type or a class has gained, if there is more to see. */
-export function firstDifference(context: Context, change: Change): Pick<Fault, "old" | "next"> {
+export function firstDifference(step: Step, change: Change): Pick<Violation, "old" | "next"> {
   const cut = (surface: Surface | undefined, spot: Spot | undefined): string[] =>
     surface?.lines.slice((spot?.line ?? 1) - 1, spot?.end) ?? []
   const bare = (line = ""): string => line.replaceAll(/[;,'"]|(?<=\S)\s+/g, "")
-  const old = cut(context.old, change.old)
-  const next = cut(context.next, change.next)
+  const old = cut(step.old, change.old)
+  const next = cut(step.next, change.next)
   let [before, after] = [0, 0]
   while (before < old.length && after < next.length) {
     const [was, is] = [bare(old[before]), bare(next[after])]

@@ -4,7 +4,7 @@ import { type Declaration, type Surface, withoutStyle } from "../chapter/surface
 import { CHAPTERS } from "../course/manifest.ts"
 import { LANGUAGE } from "./language.ts"
 import { spotAt } from "./r7.ts"
-import { type Fault, placeOf, type Rule } from "./rule.ts"
+import { placeOf, type Rule, TEXT, type Violation } from "./rule.ts"
 
 /** Every name that a core of the course exports, with the chapter that brings it. */
 const COURSE = new Map(CHAPTERS.flatMap((chapter) => chapter.parts.map((part) => [part, chapter.id] as const)))
@@ -142,8 +142,9 @@ export const U2: Rule[] = [
     fix: "Choose another name for the newcomer of the two; a part of a chapter stands in its core, above the banner of the demo.",
     scope: "chapter",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ next, chapter }) => {
-      const faults: Fault[] = []
+      const violations: Violation[] = []
       const visit = (node: ts.Node): void => {
         const name = nameGiven(node)
         const own = next.core.find(({ names }) => name !== undefined && names.includes(name))
@@ -152,11 +153,12 @@ export const U2: Rule[] = [
         // Of a new part and an old name, the part is the newcomer.
         const isOld = own?.section === chapter.id && sectionAt(next, node) < chapter.id
         const spot = isOld && own !== undefined ? spotAt(next, own.node) : spotAt(next, node)
-        if (name !== undefined && message !== undefined && !isFirst) faults.push({ symbol: name, message, next: spot })
+        if (name !== undefined && message !== undefined && !isFirst)
+          violations.push({ symbol: name, message, next: spot })
         ts.forEachChild(node, visit)
       }
       ts.forEachChild(next.source, visit)
-      return faults
+      return violations
     },
   },
   {
@@ -167,8 +169,9 @@ export const U2: Rule[] = [
     fix: "Give it the shape that it has in the course; npm run diff -- sNN shows it.",
     scope: "course",
     lifted: "nothing",
+    explains: { lines: TEXT },
     find: ({ chapter, next, course }) =>
-      next.core.flatMap((declaration): Fault[] => {
+      next.core.flatMap((declaration): Violation[] => {
         const { name } = declaration
         const model = chapter.parts.includes(name) ? course?.core.find((other) => other.name === name) : undefined
         if (model === undefined) return []

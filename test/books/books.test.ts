@@ -3,9 +3,10 @@ import path from "node:path"
 import { describe, expect, test } from "vitest"
 import { type Book, findBookProblems, findDifferences, readBook } from "../../scripts/books/books.ts"
 import { argumentsOf, DOCUMENTS, findStale, renderDocument, runDocumented } from "../../scripts/books/docs.ts"
+import type { CommandName } from "../../scripts/cli/commands.ts"
 import { CHAPTERS, findChapter } from "../../scripts/course/manifest.ts"
 import { readChapters } from "../../scripts/rules/judge.ts"
-import { runScript } from "../support/commands.ts"
+import { here, runScript } from "../support/commands.ts"
 import { ROOT } from "../support/ladder.ts"
 import { DEEP } from "../support/tier.ts"
 
@@ -20,7 +21,11 @@ function run(command: string): Promise<string> {
 
 async function runServed(command: string): Promise<string> {
   const [, , script = "", ...args] = argumentsOf(command)
-  const { stdout, stderr } = await runScript(path.join(ROOT, script), args, { cwd: ROOT, env: { COLUMNS: undefined } })
+  const [name, ...rest] = args
+  const isCommand = script === "scripts/cli/main.ts"
+  const { stdout, stderr } = await (isCommand
+    ? here.call(name as CommandName, ...rest)
+    : runScript(path.join(ROOT, script), args))
   return `${stdout}${stderr}`.trimEnd()
 }
 

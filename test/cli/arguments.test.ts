@@ -1,6 +1,7 @@
 import path from "node:path"
 import { describe, expect, test } from "vitest"
 import { readWholeNumber } from "../../scripts/cli/terminal.ts"
+import { EXPERIMENTS } from "../../scripts/lab/experiments.ts"
 import { finish, here, startScript } from "../support/commands.ts"
 
 describe("a number on the command line", () => {
@@ -23,6 +24,24 @@ describe("a number on the command line", () => {
   })
 })
 
+describe("npm run lab --json", () => {
+  test("prints JSON only, of an experiment and of their list", async () => {
+    const [one, list] = [await here.call("lab", "i4", "--json", "--runs", "2"), await here.call("lab", "--json")]
+    expect([one.code, one.stderr, list.code, list.stderr]).toEqual([0, "", 0, ""])
+    expect(JSON.parse(one.stdout)).toMatchObject({ experiment: "i4", runs: [{ seed: 1 }, { seed: 2 }] })
+    const ids = (JSON.parse(list.stdout) as { id: string }[]).map(({ id }) => id)
+    expect(ids).toEqual(EXPERIMENTS.map(({ id }) => id))
+  })
+})
+
+describe("a command line that names no command", () => {
+  test("is refused with the commands that there are", async () => {
+    const run = await finish(startScript(path.join(here.root, "scripts", "cli", "main.ts"), ["chekc"]))
+    expect(run).toMatchObject({ code: 2, stdout: "" })
+    expect(run.stderr).toMatch(/^error: unknown command "chekc": expected one of check, .*, test\n$/)
+  })
+})
+
 describe("npm run lab refuses, and plays nothing,", () => {
   test.each<[string[], string]>([
     [["i4", "--width", "1e9"], '--width expects a whole number from 40 to 1000, got "1e9"'],
@@ -30,7 +49,7 @@ describe("npm run lab refuses, and plays nothing,", () => {
     [["i4", "--seed", "1e300"], '--seed expects a whole number from 0 to 9007199254730991, got "1e300"'],
     [["i4", "--seed", "9007199254740993"], "--seed expects a whole number"],
   ])("%j", async (args, reason) => {
-    const run = await finish(startScript(path.join(here.root, "scripts", "cli", "lab.ts"), args, { cwd: here.root }))
+    const run = await here.run("lab", args)
     expect(run).toMatchObject({ code: 2, stdout: "" })
     expect(run.stderr).toContain(`error: ${reason}`)
     expect(run.stderr).toContain("usage: npm run lab -- ")

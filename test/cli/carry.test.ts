@@ -13,7 +13,6 @@ import {
   makeTemporaryFolder,
   type Run,
   replaceOnce,
-  startCommandServer,
 } from "../support/commands.ts"
 import { ends } from "../support/tier.ts"
 
@@ -47,7 +46,6 @@ function findingsIn(copy: Copy): Finding[] {
 }
 
 const temporary = makeTemporaryFolder()
-const command = startCommandServer()
 
 afterAll(() => fs.rmSync(temporary, { recursive: true, force: true }))
 
@@ -69,7 +67,7 @@ type Scene = {
 async function play(copy: Copy, ...commands: string[][]): Promise<Scene> {
   const scene: Scene = { copy, runs: [], changes: [] }
   for (const args of commands) {
-    scene.runs.push(await command(copy, "carry", ...args))
+    scene.runs.push(await copy.call("carry", ...args))
     scene.changes.push(copy.changes())
   }
   return scene
@@ -126,7 +124,7 @@ describe("npm run carry", () => {
   })
 
   test("is what package.json calls carry", () => {
-    expect(here.scriptOf("carry")).toBe("node --import tsx scripts/cli/carry.ts")
+    expect(here.scriptOf("carry")).toBe("node --import tsx scripts/cli/main.ts carry")
   })
 
   test("shows what it would do in each later chapter, and writes nothing", () => {
@@ -273,7 +271,7 @@ describe("npm run carry refuses, and writes nothing,", () => {
   const misused = makeRepository()
   misused.edit("s02", OLD, NEW)
   const misuses = doBeforeAll(
-    Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => command(misused, "carry", ...args)])),
+    Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => misused.call("carry", ...args)])),
   )
 
   for (const [args, says] of MISUSES) {
@@ -308,7 +306,7 @@ describe("npm run carry refuses, and writes nothing,", () => {
           copy.edit("s02", OLD, NEW)
           brokenOf(what).damage(copy.file(id))
           const before = copy.git("status", "--porcelain", "--untracked-files=no")
-          const run = await command(copy, "carry", "s02", "--write")
+          const run = await copy.call("carry", "s02", "--write")
           return { run, untouched: copy.git("status", "--porcelain", "--untracked-files=no") === before }
         }
         return [`${what} ${id}`, job]
@@ -331,7 +329,7 @@ describe("npm run carry refuses, and writes nothing,", () => {
     // A comment of two Chinese characters, as GBK has them.
     fs.appendFileSync(file, Buffer.from([0x2f, 0x2f, 0xd6, 0xd0, 0xce, 0xc4, 0x0a]))
     const bytes = fs.readFileSync(file)
-    const run = await command(copy, "carry", "s02", "--write", "--force")
+    const run = await copy.call("carry", "s02", "--write", "--force")
     expect(expectRefusal(run, "carry")).toMatch(/s05_hooks\/code\.ts is not UTF-8, first at line \d+: ./)
     expect(fs.readFileSync(file).equals(bytes)).toBe(true)
   })

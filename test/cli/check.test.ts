@@ -3,12 +3,14 @@ import path from "node:path"
 import { stripVTControlCharacters } from "node:util"
 import { afterAll, describe, expect, test } from "vitest"
 import { readSurface } from "../../scripts/chapter/surface.ts"
+import { command } from "../../scripts/cli/check.ts"
 import type { CheckReport } from "../../scripts/cli/report.ts"
+import { runCommand } from "../../scripts/cli/terminal.ts"
 import { CHAPTERS, type Chapter, type ChapterId, findChapter } from "../../scripts/course/manifest.ts"
 import { chapterFile } from "../../scripts/course/source.ts"
 import { RULES } from "../../scripts/rules/index.ts"
-import { checkSteps, pairChapters, readChapters, type Step } from "../../scripts/rules/judge.ts"
-import type { Finding } from "../../scripts/rules/rule.ts"
+import { checkSteps, pairChapters, readChapters } from "../../scripts/rules/judge.ts"
+import type { Finding, Step } from "../../scripts/rules/rule.ts"
 import {
   BROKEN,
   Copy,
@@ -19,8 +21,8 @@ import {
   here,
   makeTemporaryFolder,
   type Run,
+  recordTerminal,
   replaceOnce,
-  startCommandServer,
 } from "../support/commands.ts"
 
 const IDS = CHAPTERS.map(({ id }) => id)
@@ -32,7 +34,6 @@ const OTHER_KIND = 'refuse(value, source, "a text")'
 const ARTICLES = ["R1", "R2", "R3", "R7", "R8", "U2", "I1"]
 
 const temporary = makeTemporaryFolder()
-const command = startCommandServer()
 
 afterAll(() => fs.rmSync(temporary, { recursive: true, force: true }))
 
@@ -453,20 +454,20 @@ describe("npm run check", () => {
     all: () => here.run("check", [], PIPE),
     nothing: () => here.run("check", ["--as", "s05", "nowhere.ts"]),
     json: () => here.run("check", ["--json"], COLORS),
-    upto: () => command(here, "check", "--upto", "3"),
-    only: () => command(here, "check", "--only", "s04_toolloop"),
-    good: () => command(here, "check", "--as", "s05", good),
+    upto: () => here.call("check", "--upto", "3"),
+    only: () => here.call("check", "--only", "s04_toolloop"),
+    good: () => here.call("check", "--as", "s05", good),
     damaged: () => here.run("check", ["--as", "s05", "code.ts"], { cwd: path.dirname(damaged) }),
     twice: () => here.run("check", ["--as", "s05", twice], { env: { FORCE_COLOR: "1" } }),
     colored: () => here.run("check", ["--as", "s05", twice], COLORS),
-    copy: () => command(copy, "check", "--github"),
-    copyJson: () => command(copy, "check", "--json"),
+    copy: () => copy.call("check", "--github"),
+    copyJson: () => copy.call("check", "--json"),
     actions: () => copy.run("check", ["--only", "s09"], { env: { GITHUB_ACTIONS: "true" } }),
     closed: () => copy.runUnread("check", ["--only", "s05"]),
   })
 
   test("is what package.json calls check", () => {
-    expect(here.scriptOf("check")).toBe("node --import tsx scripts/cli/check.ts")
+    expect(here.scriptOf("check")).toBe("node --import tsx scripts/cli/main.ts check")
   })
 
   test("prints a table in which all holds, and ends with 0", () => {
@@ -611,7 +612,7 @@ describe("npm run check -- --as finds what a file lacks of its chapter, or has t
         const text = replaceOnce(here.read(id), from, to)
         const moved = says === "a part in the demo" ? `${text}\n${from}` : text
         const file = writeFile(`lacks ${says}`, moved)
-        return [says, () => command(here, "check", "--as", id, file)]
+        return [says, () => here.call("check", "--as", id, file)]
       }),
     ),
   )
@@ -625,7 +626,7 @@ describe("npm run check -- --as finds what a file lacks of its chapter, or has t
   }
 
   test("a chapter of the course holds as itself", async () => {
-    const run = await command(here, "check", "--as", "s12", here.file("s12"))
+    const run = await here.call("check", "--as", "s12", here.file("s12"))
     expect(run.code).toBe(0)
   })
 })
@@ -636,7 +637,7 @@ describe("npm run check refuses", () => {
       BROKEN.map(({ what, damage }) => {
         const file = writeFile(what, here.read("s04"))
         damage(file)
-        return [what, () => command(here, "check", "--as", "s04", file)]
+        return [what, () => here.call("check", "--as", "s04", file)]
       }),
     ),
   )
@@ -684,7 +685,7 @@ describe("npm run check refuses", () => {
       UNREADABLE.map(([what, bytes]) => {
         const file = writeFile(what, "")
         fs.writeFileSync(file, bytes)
-        return [what, () => command(here, "check", "--as", "s04", file)]
+        return [what, () => here.call("check", "--as", "s04", file)]
       }),
     ),
   )
@@ -701,10 +702,10 @@ describe("npm run check refuses", () => {
     replaceOnce(here.read("s04"), "/** What the person said. */", `/** What the person said ${nasty}. */`),
   )
   const shows = doBeforeAll({
-    people: () => command(here, "check", "--as", "s04", painted),
-    programs: () => command(here, "check", "--as", "s04", painted, "--json"),
-    github: () => command(here, "check", "--as", "s04", painted, "--github"),
-    path: () => command(here, "check", "--as", "s04", `${painted}${nasty}`),
+    people: () => here.call("check", "--as", "s04", painted),
+    programs: () => here.call("check", "--as", "s04", painted, "--json"),
+    github: () => here.call("check", "--as", "s04", painted, "--github"),
+    path: () => here.call("check", "--as", "s04", `${painted}${nasty}`),
   })
 
   test.each(["people", "programs", "github", "path"] as const)("to pass on what drives a terminal, to %s", (who) => {
@@ -738,7 +739,7 @@ describe("npm run check refuses", () => {
     [["--as", "s04"], /^--as s04 expects one file, got 0$/],
   ]
   const misuses = doBeforeAll(
-    Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => command(here, "check", ...args)])),
+    Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => here.call("check", ...args)])),
   )
 
   for (const [args, says] of MISUSES) {
@@ -758,6 +759,15 @@ test("a chapter whose text has changed is read again, and one whose text has not
 })
 
 describe("npm run check --watch", { timeout: 600_000 }, () => {
+  test("prints nothing but JSON with --json, and ends when nobody reads along", async () => {
+    const { terminal, run, close } = recordTerminal(here.root)
+    const end = runCommand(command, ["--watch", "--json", "--only", "s02"], terminal)
+    expect(JSON.parse(run.stdout)).toMatchObject({ holds: true, chapters: ["s02"] })
+    expect(run.stderr).toBe("Watching; Ctrl+C ends.\n")
+    close()
+    expect(await end).toBe(0)
+  })
+
   test("checks again whenever the file changes, also after an edit that is not valid TypeScript, until it is ended", async () => {
     const text = here.read("s05")
     const file = writeFile("watched", text)

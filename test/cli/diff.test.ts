@@ -13,7 +13,6 @@ import {
   here,
   makeTemporaryFolder,
   type Run,
-  startCommandServer,
 } from "../support/commands.ts"
 import { ends } from "../support/tier.ts"
 
@@ -80,7 +79,6 @@ function coreOf(id: string): string {
 }
 
 const temporary = makeTemporaryFolder()
-const command = startCommandServer()
 
 afterAll(() => fs.rmSync(temporary, { recursive: true, force: true }))
 
@@ -93,27 +91,27 @@ describe("npm run diff", () => {
   const runs = doBeforeAll({
     text: () => here.run("diff", ["s11"], PIPE),
     colored: () => here.run("diff", ["s11"], COLORS),
-    narrow: () => command(here, "diff", "s04", "--width", "20"),
-    narrowStat: () => command(here, "diff", "s01", "s12", "--stat", "--width", "20"),
-    terminalStat: () => command(here, "diff", "s01", "s12", "--stat", "--width", "80"),
-    unwrapped: () => command(here, "diff", "s04"),
-    unwrappedStat: () => command(here, "diff", "s01", "s12", "--stat"),
+    narrow: () => here.call("diff", "s04", "--width", "20"),
+    narrowStat: () => here.call("diff", "s01", "s12", "--stat", "--width", "20"),
+    terminalStat: () => here.call("diff", "s01", "s12", "--stat", "--width", "80"),
+    unwrapped: () => here.call("diff", "s04"),
+    unwrappedStat: () => here.call("diff", "s01", "s12", "--stat"),
     json: () => here.run("diff", ["10", "11", "--json"], COLORS),
-    far: () => command(here, "diff", "s03", "s07", "--json"),
-    back: () => command(here, "diff", "s07_session", "s03_stream", "--json"),
-    stat: () => command(here, "diff", "s11", "--stat"),
+    far: () => here.call("diff", "s03", "s07", "--json"),
+    back: () => here.call("diff", "s07_session", "s03_stream", "--json"),
+    stat: () => here.call("diff", "s11", "--stat"),
     markdown: () => here.run("diff", ["s11", "--markdown"], COLORS),
     patch: () => here.run("diff", ["s04", "--unified"], COLORS),
-    farPatch: () => command(here, "diff", "s01", "s12", "--unified"),
-    wide: () => command(here, "diff", "s11", "--width", "160"),
-    damaged: () => command(copy, "diff", "s05"),
-    damagedJson: () => command(copy, "diff", "s05", "--json"),
+    farPatch: () => here.call("diff", "s01", "s12", "--unified"),
+    wide: () => here.call("diff", "s11", "--width", "160"),
+    damaged: () => copy.call("diff", "s05"),
+    damagedJson: () => copy.call("diff", "s05", "--json"),
     nothing: () => here.run("diff", ["s01"]),
     closed: () => here.runUnread("diff", ["s12"]),
   })
 
   test("is what package.json calls diff", () => {
-    expect(here.scriptOf("diff")).toBe("node --import tsx scripts/cli/diff.ts")
+    expect(here.scriptOf("diff")).toBe("node --import tsx scripts/cli/main.ts diff")
   })
 
   test("prints one clear line when it cannot compare, and ends with 2", () => {
@@ -296,12 +294,12 @@ describe("npm run diff refuses", () => {
     [["s04", "--side-by-side"], /^Unknown option '--side-by-side'/],
   ]
   const runs = doBeforeAll({
-    ...Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => command(here, "diff", ...args)])),
+    ...Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => here.call("diff", ...args)])),
     ...Object.fromEntries(
       ends(BROKEN).map(({ what, damage }, index) => {
         const copy = new Copy(temporary)
         damage(copy.file(index % 2 === 0 ? "s04" : "s05"))
-        return [what, () => command(copy, "diff", "s04", "s05")]
+        return [what, () => copy.call("diff", "s04", "s05")]
       }),
     ),
   })

@@ -6,6 +6,7 @@ import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { CHAPTERS, type ChapterId } from "../../scripts/course/manifest.ts"
+import { replaceOnce } from "../support/commands.ts"
 import { DEEP } from "../support/tier.ts"
 import { FAULTS, type Fault } from "./faults.ts"
 
@@ -120,10 +121,7 @@ for (const fault of FAULTS) {
 if (!DEEP) rounds.splice(1)
 
 function edit(source: string, fault: Fault): string {
-  const parts = source.split(fault.old)
-  if (parts.length !== 2)
-    throw new Error(`${fault.chapter}: expected one place that reads ${JSON.stringify(fault.old)}`)
-  return parts.join(fault.new)
+  return replaceOnce(source, fault.old, fault.new)
 }
 
 /** A copy of the contracts and of the chapters they are about, the faults of a round planted in it. */

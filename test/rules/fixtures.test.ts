@@ -13,8 +13,8 @@ import { findGains, type Spot } from "../../scripts/chapter/compare.ts"
 import { readSurface, type Surface } from "../../scripts/chapter/surface.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../../scripts/course/manifest.ts"
 import { RULES } from "../../scripts/rules/index.ts"
-import { checkSteps, pairChapters, type Step } from "../../scripts/rules/judge.ts"
-import type { Finding } from "../../scripts/rules/rule.ts"
+import { checkSteps, pairChapters } from "../../scripts/rules/judge.ts"
+import type { Finding, Step } from "../../scripts/rules/rule.ts"
 
 type Expectation = {
   rule: string
@@ -153,8 +153,17 @@ describe("the rules", () => {
     expect(RULES.filter(({ id, article }) => !id.startsWith(`${article}-`))).toEqual([])
   })
 
+  const ids = RULES.map(({ id }) => id)
+
+  test("explain the findings of other rules that there are", () => {
+    const explained = RULES.flatMap(({ id, explains = {} }) =>
+      Object.values(explains).flatMap((others) => others.map((other) => ({ id, other }))),
+    )
+    expect(explained.length).toBeGreaterThan(0)
+    expect(explained.filter(({ id, other }) => other === id || !ids.includes(other))).toEqual([])
+  })
+
   test("have ids of their own", () => {
-    const ids = RULES.map(({ id }) => id)
     expect(ids.filter((id, index) => ids.indexOf(id) < index)).toEqual([])
   })
 })

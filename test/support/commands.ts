@@ -4,11 +4,15 @@ import fs from "node:fs"
 import os from "node:os"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
+import { Chalk } from "chalk"
 import { beforeAll, expect } from "vitest"
+import { replaceOnly } from "../../scripts/chapter/replace.ts"
+import { COMMANDS, type CommandName } from "../../scripts/cli/commands.ts"
+import { runCommand, type Terminal } from "../../scripts/cli/terminal.ts"
 import { CHAPTERS, findChapter } from "../../scripts/course/manifest.ts"
 import { ROOT } from "../../scripts/course/source.ts"
 import { readChapters } from "../../scripts/rules/judge.ts"
-import type { Job } from "./command-server.ts"
+import type { Job } from "./demo-server.ts"
 import { DEEP } from "./tier.ts"
 
 /** How a process ended, and all that it wrote. */
@@ -28,9 +32,6 @@ export type StartOptions = {
   /** Whether to open a channel for messages. */
   channel?: boolean
 }
-
-/** A command of the repository, by the name of its script. */
-export type CommandName = "check" | "diff" | "carry" | "ladder" | "test"
 
 /** The environment, without what a terminal, a build server, a git hook or the run of the tests has put there. */
 function plainEnvironment(): Record<string, string | undefined> {
@@ -81,29 +82,23 @@ export function doBeforeAll<Jobs extends Readonly<Record<string, () => Promise<u
   return results as ReturnType<typeof doBeforeAll<Jobs>>
 }
 
-/** Runs a command in a checkout. */
-export type RunCommand = (checkout: Checkout, command: CommandName, ...args: string[]) => Promise<Run>
-
 let server: ChildProcess | undefined
 let last: Promise<unknown> = Promise.resolve()
 
-/**
- * Runs a script in a process that has loaded what it needs already: one process for all test files of a worker, one script at a time. See
- * command-server.ts.
- */
-function serveScript(job: Job): Promise<Run> {
+/** Runs a demo in a process that has loaded what it needs already: one process for all test files of a worker, one demo at a time. */
+function serveDemo(job: Job): Promise<Run> {
   const run = last.then(() => sendJob(job))
   last = run.catch(() => {})
   return run
 }
 
 function sendJob(job: Job): Promise<Run> {
-  server ??= startScript(fileURLToPath(new URL("command-server.ts", import.meta.url)), [], { channel: true })
+  server ??= startScript(fileURLToPath(new URL("demo-server.ts", import.meta.url)), [], { channel: true })
   const child = server
   return new Promise((resolve, reject) => {
     const lose = (code: number | null): void => {
       server = undefined
-      reject(new Error(`the command server ended with ${code} in ${job.script} ${job.args.join(" ")}`))
+      reject(new Error(`the server of demos ended with ${code} in ${job.script} ${job.args.join(" ")}`))
     }
     child.once("exit", lose)
     child.once("message", (run) => {
@@ -114,28 +109,66 @@ function sendJob(job: Job): Promise<Run> {
   })
 }
 
-/** For the tests of a file: runs commands in the process that serves them, in both tiers. */
-export function startCommandServer(): RunCommand {
-  return (checkout, command, ...args) =>
-    serveScript({ script: checkout.script(command), args, cwd: checkout.root, env: {} })
-}
-
 /**
- * Runs a script to its end. In the deep tier it is a process of its own; in the fast one it is served, except where a module is to be loaded
+ * Runs a chapter to its end. In the deep tier it is a process of its own; in the fast one it is served, except where a module is to be loaded
  * before it.
  */
-export function runScript(file: string, args: readonly string[] = [], options: StartOptions = {}): Promise<Run> {
-  if (DEEP || options.preload !== undefined) return finish(startScript(file, args, options))
-  const { cwd = os.tmpdir(), env = {} } = options
-  const changes = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? null]))
-  return serveScript({ script: file, args, cwd, env: changes })
+export function runScript(
+  script: string,
+  args: readonly string[] = [],
+  options: Pick<StartOptions, "preload"> = {},
+): Promise<Run> {
+  const alone = DEEP || options.preload !== undefined
+  return alone ? finish(startScript(script, args, options)) : serveDemo({ script, args })
+}
+
+/** A terminal that keeps what a command prints. It has colors where `env` asks for them. */
+export function recordTerminal(
+  root: string,
+  { cwd = root, env = {} }: StartOptions = {},
+): {
+  terminal: Terminal
+  run: Run
+  /** Closes the terminal: nobody reads along any more. */
+  close(): void
+} {
+  const run: Run = { code: null, stdout: "", stderr: "" }
+  const closed = new AbortController()
+  const { NO_COLOR, FORCE_COLOR } = { NO_COLOR: "1", FORCE_COLOR: "0", ...env }
+  const terminal: Terminal = {
+    out(text) {
+      run.stdout += `${text}\n`
+    },
+    err(text) {
+      run.stderr += `${text}\n`
+    },
+    columns: undefined,
+    paint: new Chalk({ level: !NO_COLOR && FORCE_COLOR === "1" ? 1 : 0 }),
+    directory: cwd,
+    root,
+    env: { ...plainEnvironment(), ...env },
+    closed: closed.signal,
+  }
+  return { terminal, run, close: () => closed.abort() }
 }
 
 /** Replaces a text that must stand there exactly once. */
 export function replaceOnce(text: string, from: string, to: string): string {
-  const parts = text.split(from)
-  if (parts.length === 2) return parts.join(to)
-  throw new Error(`expected one place that reads ${JSON.stringify(from)}, found ${parts.length - 1}`)
+  const replaced = replaceOnly(text, from, to)
+  if (replaced === undefined) throw new Error(`expected one place that reads ${JSON.stringify(from)}`)
+  return replaced
+}
+
+async function callCommand(
+  root: string,
+  name: CommandName,
+  args: readonly string[],
+  options?: StartOptions,
+): Promise<Run> {
+  const { terminal, run } = recordTerminal(root, options)
+  const { command } = await COMMANDS[name]()
+  run.code = await runCommand(command, [...args], terminal)
+  return run
 }
 
 /** The chapters and the commands in some folder. */
@@ -146,18 +179,20 @@ export class Checkout {
     this.root = root
   }
 
-  script(command: CommandName): string {
-    return path.join(this.root, "scripts", "cli", `${command}.ts`)
-  }
-
-  /** Starts a command in the root of the checkout. */
+  /** Starts a command in the root of the checkout, with the programs that stand there. */
   start(command: CommandName, args: readonly string[] = [], options: StartOptions = {}): ChildProcess {
-    return startScript(this.script(command), args, { cwd: this.root, ...options })
+    const main = path.join(this.root, "scripts", "cli", "main.ts")
+    return startScript(main, [command, ...args], { cwd: this.root, ...options })
   }
 
-  /** Runs a command in the root of the checkout to its end; see `runScript`. */
+  /** Runs a command in the root of the checkout to its end: in the deep tier as a process, in the fast one as a function. */
   run(command: CommandName, args: readonly string[] = [], options: StartOptions = {}): Promise<Run> {
-    return runScript(this.script(command), args, { cwd: this.root, ...options })
+    return DEEP ? finish(this.start(command, args, options)) : callCommand(this.root, command, args, options)
+  }
+
+  /** Calls the function of a command, in both tiers. */
+  call(command: CommandName, ...args: string[]): Promise<Run> {
+    return callCommand(this.root, command, args)
   }
 
   /** Runs a command whose reader closes the pipe at once. */

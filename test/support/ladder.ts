@@ -3,14 +3,14 @@
  * name chapters; LADDER_FILE is a file that claims to be chapter LADDER_ONLY. `npm run ladder` sets them.
  */
 import path from "node:path"
-import { fileURLToPath, pathToFileURL } from "node:url"
+import { pathToFileURL } from "node:url"
 import { describe, expect, test } from "vitest"
 import * as final from "../../s12_packages/code.ts"
 import { CHAPTERS, type Chapter, type ChapterId, findChapter } from "../../scripts/course/manifest.ts"
+import { ROOT } from "../../scripts/course/source.ts"
 import { type Core, Driver } from "./driver.ts"
 
-/** The root of the repository. */
-export const ROOT: string = path.dirname(path.dirname(path.dirname(fileURLToPath(import.meta.url))))
+export { ROOT }
 
 const only = process.env.LADDER_ONLY
 const upto = process.env.LADDER_UPTO

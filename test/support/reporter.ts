@@ -3,6 +3,7 @@
  * on which chapters, and last what failed first and the command that runs it again. With TEST_TABLES the tables are there in any case.
  */
 import { performance } from "node:perf_hooks"
+import chalk from "chalk"
 import { DefaultReporter, type RunnerTask, type RunnerTestFile, type TestCase } from "vitest/node"
 import { showFailure, showStage } from "../../scripts/cli/stages.ts"
 import { CHAPTERS } from "../../scripts/course/manifest.ts"
@@ -54,7 +55,7 @@ export default class ShortReporter extends DefaultReporter {
     if (well) {
       const skipped = count("skipped")
       const left = skipped === 0 ? "" : `, ${skipped} left out`
-      console.log(showStage("tests", `${count("passed")} passed${left}`, performance.now() - this.start))
+      console.log(showStage("tests", `${count("passed")} passed${left}`, performance.now() - this.start, chalk))
       return
     }
     const [first] = this.#failed
@@ -62,7 +63,7 @@ export default class ShortReporter extends DefaultReporter {
     const file = first?.file.name ?? ""
     const narrow = again.startsWith("npm run ladder") ? again : `${again} ${file}`.trimEnd()
     const what = first === undefined ? "something outside of the tests, see above" : nameOf(first)
-    console.log(showFailure(`tests: ${this.#failed.length} of ${tests.length}, first ${what}`, narrow))
+    console.log(showFailure(`tests: ${this.#failed.length} of ${tests.length}, first ${what}`, narrow, chalk))
   }
 }
 

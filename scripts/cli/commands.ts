@@ -1,0 +1,17 @@
+/** The commands, by the names that package.json gives them. Each is loaded when it is needed. */
+import type { Command } from "./terminal.ts"
+
+/** The name of a command. */
+export type CommandName = "check" | "check:mutants" | "carry" | "diff" | "docs" | "lab" | "ladder" | "test"
+
+/** Loads a command. */
+export const COMMANDS: Readonly<Record<CommandName, () => Promise<{ command: Command }>>> = {
+  check: () => import("./check.ts"),
+  "check:mutants": () => import("./check-mutants.ts"),
+  carry: () => import("./carry.ts"),
+  diff: () => import("./diff.ts"),
+  docs: () => import("./docs.ts"),
+  lab: () => import("./lab.ts"),
+  ladder: () => import("./ladder.ts"),
+  test: () => import("./test.ts"),
+}
