@@ -149,8 +149,8 @@ class Reader {
         const opening = this.#source.split("\n")[line - 1] ?? ""
         const fenced = /^[`~]/.test(this.#sourceOf(node))
         const lines = node.value === "" ? [] : linesOf({ line: fenced ? line + 1 : line, text: node.value })
-        const above = before?.type === "html" && before.position?.end.line === line - 1
-        const mark = above ? this.markdown.comments.at(-1)?.text : undefined
+        const above = before?.type === "html" && before.position?.end.line === line - 1 ? startOf(before) : line
+        const mark = this.markdown.comments.findLast((comment) => comment.line >= above)?.text
         blocks.push({ line, opening, language: node.lang ?? "", lines, mark })
         break
       }
@@ -204,7 +204,7 @@ class Reader {
         for (const child of node.children) add(child)
         return
       }
-      text += "\n".repeat(startOf(node) - start - (text.split("\n").length - 1))
+      text += "\n".repeat(Math.max(0, startOf(node) - start + 1 - text.split("\n").length))
       if (node.type === "text") text += node.value
       else if (node.type === "image" || node.type === "imageReference") text += node.alt ?? ""
       else if (node.type === "inlineCode" || /^<br\b/i.test(this.#sourceOf(node))) text += " "

@@ -137,7 +137,13 @@ describe("in a book a fault is found, and what only looks like it is not", () =>
   test.each<[string, Book["language"], string, string[], string]>([
     ["a word that is partly bold", "zh", "a\n**钩**子", [early(2, "钩子", "s05")], "a\n**钩** 子"],
     ["a word in escaped backticks", "zh", "\\`钩子\\`", [early(1, "钩子", "s05")], "`` `钩子` ``，`a\n钩子`"],
-    ["a word over two lines", "en", "A session\ntree.", [early(1, "session tree", "s07")], "A session.\n\nTree."],
+    [
+      "a word over two lines",
+      "en",
+      "A session\ntree.",
+      [early(1, "session tree", "s07")],
+      "A session.&#10;`x`\n\nTree.",
+    ],
     [
       "the second word of a line",
       "en",
@@ -167,6 +173,13 @@ describe("in a book a fault is found, and what only looks like it is not", () =>
       "a\n\n    b",
       ['3: "    b" opens no block of a book: expected ```ts, text, sh or mermaid, not indented'],
       "- a\n\n    b",
+    ],
+    [
+      "code whose mark is too far away",
+      "zh",
+      "<!-- code: Output -->\n\n```ts\nx\n```",
+      ["3: a block of code without a mark that says where it comes from"],
+      "<!-- code: Output -->\n```ts\nx\n```",
     ],
     ["a second title", "zh", "# s01", ["1: there is a title too many"], "\\# s01"],
   ])("%s", (_name, language, wrong, problems, right) => {
