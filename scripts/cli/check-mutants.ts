@@ -3,11 +3,15 @@
  *
  *   npm run check:mutants            a few places of each kind in each chapter
  *   npm run check:mutants -- --all   every place; takes minutes
+ *   npm run check:mutants -- --accept  writes how many there were into both READMEs
  *
  * Exit code 0: each damage was found by the rule meant for it, and no harmless edit was reported; 1: not so.
  */
+import fs from "node:fs"
+import path from "node:path"
 import { parseArgs } from "node:util"
 import type { ChalkInstance } from "chalk"
+import { InputError } from "../course/input-error.ts"
 import { CHAPTERS } from "../course/manifest.ts"
 import { chapterFiles } from "../course/source.ts"
 import { countVerdicts, OPERATORS, type Row, runOperator, SAMPLE, type Verdict } from "../faults/run.ts"
@@ -23,11 +27,18 @@ function show({ operator, rule, mutants, right, single }: Row, paint: ChalkInsta
   return `${right === mutants ? cells : paint.red(cells)}${rule === "none" ? "" : String(single).padStart(8)}`
 }
 
+/** Where a README says how many faults were planted, and how many edits were harmless. */
+const STATED = /(npm run check:mutants\D+)\d+(\D+)\d+/
+
 /** npm run check:mutants */
 export const command: Command = {
-  usage: "usage: npm run check:mutants -- [--all]",
+  usage: "usage: npm run check:mutants -- [--all | --accept]",
   run(args, { out, paint, root }) {
-    const { values } = parseArgs({ args, options: { all: { type: "boolean", default: false } } })
+    const { values } = parseArgs({
+      args,
+      options: { all: { type: "boolean", default: false }, accept: { type: "boolean", default: false } },
+    })
+    if (values.all && values.accept) throw new InputError("--all and --accept exclude each other")
     const surfaces = readChapters(CHAPTERS, chapterFiles(root))
     const wrong: Verdict[] = []
     let damage = 0
@@ -43,6 +54,12 @@ export const command: Command = {
     for (const { operator, chapter, target, findings } of wrong)
       out(paint.red(`${operator}, ${chapter} ${target}: ${findings.join(", ") || "nothing found"}`))
     out(`\n${damage} planted faults, ${harmless} harmless edits, ${wrong.length} judged wrong.`)
-    return wrong.length === 0 ? 0 : 1
+    if (wrong.length > 0) return 1
+    if (!values.accept) return 0
+    for (const file of ["README.md", "README.en.md"].map((name) => path.join(root, name))) {
+      const text = fs.readFileSync(file, "utf8")
+      fs.writeFileSync(file, text.replace(STATED, `$1${damage}$2${harmless}`))
+    }
+    return 0
   },
 }

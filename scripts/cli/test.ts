@@ -5,6 +5,7 @@
  *   npm run test:deep           the same, with every test
  *   npm test -- test/lab -t i4  only some tests: what is no option of this command goes to vitest
  *   npm test -- --tables        parts × chapters and invariants × chapters, also when all is well
+ *   npm test -- --accept test/rules  writes what the rules find into those fixtures that expect something else
  *   npm test -- --seed 7        the generated sessions of the run that had this seed
  *
  * Exit code 0: all holds; 1: something does not; 2: it could not be tested.
@@ -63,6 +64,7 @@ async function testTypesAndStyle(terminal: Terminal): Promise<boolean> {
 type Selection = {
   deep: boolean
   tables: boolean
+  accept: boolean
   seed: number
   /** What is left for vitest. */
   rest: string[]
@@ -74,27 +76,33 @@ function readSelection(args: string[]): Selection {
     args,
     strict: false,
     tokens: true,
-    options: { deep: { type: "boolean" }, tables: { type: "boolean" }, seed: { type: "string" } },
+    options: {
+      deep: { type: "boolean" },
+      tables: { type: "boolean" },
+      accept: { type: "boolean" },
+      seed: { type: "string" },
+    },
   })
   const own = tokens.flatMap((token) => {
-    if (token.kind !== "option" || !["deep", "tables", "seed"].includes(token.name)) return []
+    if (token.kind !== "option" || !["deep", "tables", "accept", "seed"].includes(token.name)) return []
     return token.inlineValue === false ? [token.index, token.index + 1] : [token.index]
   })
   const seed = values.seed === undefined ? Date.now() % 2 ** 31 : Number(values.seed)
   if (typeof values.seed === "boolean" || values.seed === "" || !Number.isInteger(seed) || seed !== (seed | 0))
     throw new InputError(`--seed expects a whole number of 32 bits, got "${values.seed}"`)
   const rest = args.filter((_arg, index) => !own.includes(index))
-  return { deep: values.deep === true, tables: values.tables === true, seed, rest }
+  return { deep: values.deep === true, tables: values.tables === true, accept: values.accept === true, seed, rest }
 }
 
 /** npm test */
 export const command: Command = {
-  usage: "usage: npm test -- [--tables] [--seed N] [ARGUMENTS OF VITEST]",
+  usage: "usage: npm test -- [--tables] [--accept] [--seed N] [ARGUMENTS OF VITEST]",
   async run(args, terminal) {
-    const { deep, tables, seed, rest } = readSelection(args)
+    const { deep, tables, accept, seed, rest } = readSelection(args)
     if (!testConstitution(terminal) || !(await testTypesAndStyle(terminal))) return 1
     const settings = {
       ...(tables && { TEST_TABLES: "1" }),
+      ...(accept && { TEST_ACCEPT: "1" }),
       TEST_AGAIN: deep ? "npm run test:deep --" : "npm test --",
       INVARIANT_SEED: String(seed),
     }

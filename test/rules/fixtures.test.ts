@@ -5,9 +5,10 @@
  * null for what stands in the manifest only. `was` is the line in `old` of a finding that points at both, and `says` a part of its message. Each
  * fixture meets every rule.
  */
-import { readdirSync, readFileSync } from "node:fs"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
+import { isDeepStrictEqual } from "node:util"
 import { describe, expect, test } from "vitest"
 import { findGains, type Spot } from "../../scripts/chapter/compare.ts"
 import { readSurface, type Surface } from "../../scripts/chapter/surface.ts"
@@ -112,6 +113,19 @@ function describeFinding({ rule, symbol, old, next }: Finding, step: Step | unde
   return { rule, symbol, ...(was !== undefined && is !== undefined && { was }), line: is ?? was ?? null }
 }
 
+const EXPECT = "\n//=== expect\n"
+
+/** A fixture's text with other expectations. What it expects of a message stays where the finding is still there. */
+function withExpectations(text: string, expected: readonly Expectation[], found: readonly Expectation[]): string {
+  const list = found.map((finding) => {
+    const says = expected.find(({ rule, symbol }) => rule === finding.rule && symbol === finding.symbol)?.says
+    return { ...finding, says }
+  })
+  const start = text.indexOf(EXPECT) + EXPECT.length
+  const end = text.indexOf("\n//=== ", start)
+  return `${text.slice(0, start)}${JSON.stringify(list, null, 2)}\n${end === -1 ? "" : text.slice(end)}`
+}
+
 /** Whether a message names what its finding is about: the declaration, and the member where it is about one. */
 function namesSymbol({ symbol, message }: Finding): boolean {
   const dot = symbol.indexOf(".", 1)
@@ -148,6 +162,23 @@ describe("the fixtures", () => {
   })
 })
 
+describe("a fixture that is accepted", () => {
+  const before =
+    '//=== what\nx\n\n//=== expect\n[{ "rule": "R8-DOC", "symbol": "a", "line": null, "says": "no comment" }]\n'
+  const expected: Expectation[] = [{ rule: "R8-DOC", symbol: "a", line: null, says: "no comment" }]
+
+  test("expects what is found, and of the messages what it expected before", () => {
+    const found = [
+      { rule: "R8-DOC", symbol: "a", line: "const a" },
+      { rule: "R8-KIND", symbol: "b", was: "type b", line: null },
+    ]
+    const after = withExpectations(before, expected, found)
+    expect(after.startsWith("//=== what\nx\n\n//=== expect\n[\n  {")).toBe(true)
+    expect(JSON.parse(after.split("expect\n")[1] ?? "")).toEqual([{ ...found[0], says: "no comment" }, found[1]])
+    expect(withExpectations(after, expected, [])).toBe("//=== what\nx\n\n//=== expect\n[]\n")
+  })
+})
+
 describe("the rules", () => {
   test("have ids that start with their article", () => {
     expect(RULES.filter(({ id, article }) => !id.startsWith(`${article}-`))).toEqual([])
@@ -178,7 +209,13 @@ for (const { id } of RULES) {
         const steps = readStep(fixture)
         const findings = checkSteps(steps)
         const spots = expected.map(({ says: _, ...rest }) => rest)
-        expect(findings.map((finding) => describeFinding(finding, steps[0]))).toEqual(spots)
+        const found = findings.map((finding) => describeFinding(finding, steps[0]))
+        if (process.env.TEST_ACCEPT === "1" && !isDeepStrictEqual(found, spots)) {
+          const file = path.join(folder, id, fixture.name)
+          writeFileSync(file, withExpectations(readFileSync(file, "utf8"), expected, found))
+          return
+        }
+        expect(found).toEqual(spots)
         for (const [index, { says }] of expected.entries())
           if (says !== undefined) expect(findings[index]?.message).toContain(says)
         for (const finding of findings) {
