@@ -1,4 +1,7 @@
-/** What a chapter's book has to keep to besides its made parts: order, words, links, commands, symbols, and the same build in both languages. */
+/**
+ * What documents have to keep to besides their made parts: links, commands, and the same build in both languages. A
+ * book also keeps to an order, and to the words that have come so far.
+ */
 import fs from "node:fs"
 import path from "node:path"
 import ts from "typescript"
@@ -6,12 +9,16 @@ import { readSurface } from "../chapter/surface.ts"
 import { CHAPTERS, type Chapter } from "../course/manifest.ts"
 import { chapterFile, ROOT } from "../course/source.ts"
 import type { Document, Language } from "./docs.ts"
+import { type Block, linesOf, type Markdown, type Piece, readMarkdown } from "./markdown.ts"
 
-/** A chapter's book in one language. */
-export type Book = Document & {
-  chapter: Chapter
+/** A document. */
+export type Page = {
+  file: string
   text: string
 }
+
+/** A chapter's book in one language. */
+export type Book = Page & Document & { chapter: Chapter }
 
 /** Something in a book that does not hold. Lines count from 1. */
 export type Problem = {
@@ -44,173 +51,156 @@ export function readBook(chapter: Chapter, language: Language, root: string = RO
   return { chapter, language, file, text: fs.readFileSync(path.join(root, file), "utf8") }
 }
 
-type Line = {
-  number: number
-  text: string
-  /** Index of the section; -1 before the first. */
-  section: number
-  /** Language of the block that the line is in; undefined outside of blocks. */
-  block: string | undefined
+/** The section that a line is in; -1 before the first. */
+function sectionAt(line: number, { text, language }: Book): number {
+  const heading = sectionsIn(readMarkdown(text)).findLast((section) => section.line <= line)
+  return heading === undefined ? -1 : SECTIONS[language].indexOf(heading.text)
 }
 
-function linesOf({ text, language }: Book): Line[] {
-  let section = -1
-  let block: string | undefined
-  return text.split("\n").map((line, index) => {
-    const fence = /^```(\w*)/.exec(line)
-    if (fence !== null) {
-      block = block === undefined ? fence[1] : undefined
-      return { number: index + 1, text: line, section, block: "fence" }
-    }
-    const heading = block === undefined ? /^## (.+)/.exec(line)?.[1] : undefined
-    if (heading !== undefined) section = SECTIONS[language].indexOf(heading)
-    return { number: index + 1, text: line, section, block }
-  })
-}
-
-/** GitHub's name for a heading, as it stands behind `#` in a link. */
-function anchorOf(heading: string): string {
-  return heading
-    .trim()
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
-    .replaceAll(/\s/g, "-")
-}
-
-/** The anchors of a page: its headings, and places that are named by hand. */
-export function anchorsIn(text: string): string[] {
-  const named = [...text.matchAll(/<a id="([^"]+)">/g)].map((match) => match[1] ?? "")
-  const headings = text
-    .split("\n")
-    .flatMap((line) => /^#+ (.+)/.exec(line)?.[1] ?? [])
-    .map(anchorOf)
-  return [...named, ...headings]
+function sectionsIn({ headings }: Markdown): Piece[] {
+  return headings.filter(({ depth, nested }) => depth === 2 && !nested)
 }
 
 /** Words that a book uses before their chapter has come. */
 function findFutureWords(book: Book): Problem[] {
-  const later = CHAPTERS.slice(CHAPTERS.indexOf(book.chapter) + 1)
-  return linesOf(book).flatMap(({ number, text, section, block }) => {
-    if (block !== undefined || section === MAIN_LINE || text.startsWith("<!--")) return []
-    return later.flatMap((chapter): Problem[] => {
-      const names = chapter.parts.filter(
-        (name) => text.includes(`\`${name}\``) || text.includes(`\`${name}(`) || text.includes(`\`${name}.`),
+  const { prose, codes } = readMarkdown(book.text)
+  const told = ({ line }: Piece): boolean => sectionAt(line, book) !== MAIN_LINE
+  return CHAPTERS.slice(CHAPTERS.indexOf(book.chapter) + 1).flatMap((chapter) => {
+    const names = codes.filter(told).flatMap(({ line, text }) => {
+      const name = chapter.parts.find(
+        (part) => text === part || text.startsWith(`${part}(`) || text.startsWith(`${part}.`),
       )
-      const prose = text.replaceAll(/`[^`]*`|\]\([^)]*\)/g, " ")
-      const patterns = chapter.terms[book.language]
-      const words = patterns.flatMap(
-        (term) => new RegExp(book.language === "en" ? `\\b(?:${term})\\b` : term, "i").exec(prose)?.[0] ?? [],
-      )
-      return [...names, ...words].map((word) => ({
-        file: book.file,
-        line: number,
-        message: `"${word}" is a word of ${chapter.id} and comes too early`,
-      }))
+      return name === undefined ? [] : [{ line, text: name }]
     })
+    const words = chapter.terms[book.language].flatMap((term) => {
+      const pattern = new RegExp(book.language === "en" ? `\\b(?:${term})\\b` : term, "gi")
+      return prose.flatMap(({ line, text }) =>
+        [...text.replaceAll("\n", " ").matchAll(pattern)].map(({ 0: word, index }) => ({
+          line: line + text.slice(0, index).split("\n").length - 1,
+          text: word,
+        })),
+      )
+    })
+    return [...names, ...words.filter(told)].map(({ line, text }) => ({
+      file: book.file,
+      line,
+      message: `"${text}" is a word of ${chapter.id} and comes too early`,
+    }))
   })
 }
 
 function findSectionProblems({ file, text, language, chapter }: Book): Problem[] {
-  const lines = text.split("\n")
-  const headings = lines.flatMap((line, index) => (/^## /.test(line) ? [{ name: line.slice(3), line: index + 1 }] : []))
+  const markdown = readMarkdown(text)
+  const sections = sectionsIn(markdown)
+  const last = text.trimEnd().split("\n").length
   const expected = SECTIONS[language]
-  const wrong = expected.findIndex((name, index) => headings[index]?.name !== name)
-  const faults: Problem[] = []
+  const wrong = expected.findIndex((name, index) => sections[index]?.text !== name)
+  const problems: Problem[] = []
   if (wrong >= 0)
-    faults.push({
+    problems.push({
       file,
-      line: headings[wrong]?.line ?? lines.length,
+      line: sections[wrong]?.line ?? last,
       message: `expected the section "${expected[wrong]}" here`,
     })
-  if (headings.length > expected.length)
-    faults.push({ file, line: headings[expected.length]?.line ?? 0, message: "there is a section too many" })
-  const title = `# ${chapter.id}: ${language === "zh" ? chapter.titleZh : chapter.title} — `
-  if (!lines[2]?.startsWith(title))
-    faults.push({ file, line: 3, message: `expected a title that starts with "${title}"` })
-  if (!/\n<!-- begin: neighbours -->[\s\S]*<!-- end: neighbours -->\n$/.test(text))
-    faults.push({ file, line: lines.length, message: "expected the links to the neighbours at the end" })
-  const other = language === "zh" ? "[English](README.en.md)" : "[中文](README.md)"
-  if (lines[0] !== other) faults.push({ file, line: 1, message: `expected ${other}` })
-  return faults
+  if (sections.length > expected.length)
+    problems.push({ file, line: sections[expected.length]?.line ?? 0, message: "there is a section too many" })
+  const title = `${chapter.id}: ${language === "zh" ? chapter.titleZh : chapter.title} — `
+  const [heading, another] = markdown.headings.filter(({ depth }) => depth === 1)
+  if (heading?.line !== 3 || !heading.text.startsWith(title))
+    problems.push({ file, line: 3, message: `expected a title that starts with "# ${title}"` })
+  if (another !== undefined) problems.push({ file, line: another.line, message: "there is a title too many" })
+  const [begin, end] = markdown.comments.slice(-2)
+  if (begin?.text !== "begin: neighbours" || end?.text !== "end: neighbours" || end.line !== last)
+    problems.push({ file, line: last, message: "expected the links to the neighbours at the end" })
+  const other = language === "zh" ? { text: "English", target: "README.en.md" } : { text: "中文", target: "README.md" }
+  const [first] = markdown.links
+  if (first?.line !== 1 || first.text !== other.text || first.target !== other.target)
+    problems.push({ file, line: 1, message: `expected [${other.text}](${other.target})` })
+  return problems
 }
 
 function findBlockProblems(book: Book): Problem[] {
-  const lines = book.text.split("\n")
-  const sections = linesOf(book).map(({ section }) => section)
-  return lines.flatMap((line, index): Problem[] => {
-    if (/^\s*(`{3,}|~{3,})/.test(line) && !/^```(ts|text|sh|mermaid)?$/.test(line)) {
-      const message = `"${line}" opens no block of a book: expected ts, text, sh or mermaid, not indented`
-      return [{ file: book.file, line: index + 1, message }]
-    }
-    if (line === "```text" && sections[index] === TRY_IT && !/^<!-- output: /.test(lines[index - 1] ?? "")) {
-      return [
-        {
-          file: book.file,
-          line: index + 1,
-          message: "a block of output without a mark that says which command prints it",
-        },
-      ]
-    }
-    if (line === "```ts" && !/^<!-- code: /.test(lines[index - 1] ?? "")) {
-      return [
-        { file: book.file, line: index + 1, message: "a block of code without a mark that says where it comes from" },
-      ]
-    }
+  return readMarkdown(book.text).blocks.flatMap(({ line, opening, language, mark }): Problem[] => {
+    const problem = (message: string): Problem[] => [{ file: book.file, line, message }]
+    if (!["```", "```ts", "```text", "```sh", "```mermaid"].includes(opening))
+      return problem(`"${opening}" opens no block of a book: expected \`\`\`ts, text, sh or mermaid, not indented`)
+    if (language === "text" && sectionAt(line, book) === TRY_IT && !mark?.startsWith("output: "))
+      return problem("a block of output without a mark that says which command prints it")
+    if (language === "ts" && !mark?.startsWith("code: "))
+      return problem("a block of code without a mark that says where it comes from")
     return []
   })
 }
 
-/** Commands that name files, scripts or tools which are not there. */
-function findCommandProblems(book: Book, root: string): Problem[] {
+/** Commands that name scripts and files which are not there, wherever they are written. */
+function findCommandProblems({ file, text }: Page, root: string): Problem[] {
   const { scripts } = JSON.parse(fs.readFileSync(path.join(root, "package.json"), "utf8")) as {
     scripts: Record<string, string>
   }
-  return linesOf(book).flatMap(({ number, text, block }): Problem[] => {
-    const problem = (message: string): Problem[] => [{ file: book.file, line: number, message }]
-    const script = /npm run (?:-s )?([\w:]+)/.exec(text)?.[1]
-    if (script !== undefined && !(script in scripts)) return problem(`there is no script "${script}"`)
-    const file = /npx tsx (\S+)/.exec(text)?.[1]?.replaceAll("`", "")
-    if (file?.includes("/") && !file.includes("*") && !file.startsWith("my/") && !fs.existsSync(path.join(root, file)))
-      return problem(`there is no file ${file}`)
-    if (block === "sh" && text.trim() !== "" && !/^(npx tsx|npm |node |git |docker |openshell |#|pi )/.test(text))
-      return problem(`"${text}" is no command of this course`)
-    return []
+  const { prose, codes, comments, blocks } = readMarkdown(text)
+  const pieces = [...[...prose, ...codes, ...comments].flatMap(linesOf), ...blocks.flatMap(({ lines }) => lines)]
+  return pieces.flatMap((piece): Problem[] => {
+    const problem = (message: string): Problem => ({ file, line: piece.line, message })
+    const named = [...piece.text.matchAll(/npm run (?:-s )?([\w:]+)/g)].map(([, script = ""]) => script)
+    const started = [...piece.text.matchAll(/npx tsx ([^\s;&|]+)/g)].map(([, place = ""]) => place)
+    return [
+      ...named.filter((script) => !(script in scripts)).map((script) => problem(`there is no script "${script}"`)),
+      ...started
+        .filter((place) => place.includes("/") && !place.includes("*") && !place.startsWith("my/"))
+        .filter((place) => !fs.existsSync(path.join(root, place)))
+        .map((place) => problem(`there is no file ${place}`)),
+    ]
   })
 }
 
-function findLinkProblems(book: Book, root: string): Problem[] {
-  const folder = path.posix.dirname(book.file)
-  return linesOf(book).flatMap(({ number, text, block }) => {
-    if (block !== undefined) return []
-    return [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap((match): Problem[] => {
-      const [target = "", anchor] = (match[1] ?? "").split("#")
-      if (/^https?:/.test(target)) return []
-      const place = path.join(root, folder, target || path.posix.basename(book.file))
-      if (!fs.existsSync(place))
-        return [{ file: book.file, line: number, message: `the link ${match[1]} leads nowhere` }]
-      const headings =
-        anchor === undefined || !place.endsWith(".md") ? [anchor] : anchorsIn(fs.readFileSync(place, "utf8"))
-      return headings.includes(anchor)
-        ? []
-        : [{ file: book.file, line: number, message: `${target} has no heading #${anchor}` }]
-    })
-  })
+/** Lines of commands that a book has no use for. */
+function findStrangeCommands(book: Book): Problem[] {
+  const lines = readMarkdown(book.text).blocks.flatMap((block) => (block.language === "sh" ? block.lines : []))
+  return lines
+    .filter(({ text }) => text.trim() !== "" && !/^(npx tsx|npm |node |git |docker |openshell |#|pi )/.test(text))
+    .map(({ line, text }) => ({ file: book.file, line, message: `"${text}" is no command of this course` }))
 }
 
-function findSymbolProblems(book: Book, root: string): Problem[] {
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** What is wrong with where a link of a document leads, if anything. */
+function judgeTarget(target: string, { file, text }: Page, root: string): string | undefined {
+  if (/^([a-z][a-z\d+.-]*:|\/\/)/i.test(target)) return undefined
+  const [address = "", anchor] = target.split("#").map(decode)
+  const folder = address.startsWith("/") ? "" : path.posix.dirname(file)
+  const place = address === "" ? file : path.posix.join(folder, address.split("?")[0] ?? "")
+  if (target === "" || !fs.existsSync(path.join(root, place))) return `the link ${target || "()"} leads nowhere`
+  if (place.startsWith("..")) return `the link ${target} leads out of the repository`
+  if (anchor === undefined || !place.endsWith(".md")) return undefined
+  const { anchors } = readMarkdown(place === file ? text : fs.readFileSync(path.join(root, place), "utf8"))
+  return anchors.has(anchor) ? undefined : `${place} has no heading #${anchor}`
+}
+
+function findLinkProblems(page: Page, root: string): Problem[] {
+  const { file } = page
+  const { links, lost } = readMarkdown(page.text)
+  return [
+    ...links.flatMap(({ line, target }) => {
+      const message = judgeTarget(target, page, root)
+      return message === undefined ? [] : [{ file, line, message }]
+    }),
+    ...lost.map(({ line, text: reference }) => ({ file, line, message: `nothing says where ${reference} leads` })),
+  ]
+}
+
+function findSymbolProblems({ file, text }: Page, root: string): Problem[] {
   const { symbols } = JSON.parse(fs.readFileSync(path.join(root, "scripts/books/pi-symbols.json"), "utf8")) as {
     symbols: string[]
   }
-  return linesOf(book).flatMap(({ number, text }) => {
-    const cited = [...text.matchAll(/`(packages\/[^`]+)`/g)].map((match) => match[1] ?? "")
-    return cited
-      .filter((symbol) => !symbols.includes(symbol))
-      .map((symbol) => ({
-        file: book.file,
-        line: number,
-        message: `Pi 0.81.1 has no ${symbol}, as far as the list knows`,
-      }))
-  })
+  return readMarkdown(text)
+    .codes.filter((code) => code.text.startsWith("packages/") && !symbols.includes(code.text))
+    .map(({ line, text: symbol }) => ({ file, line, message: `Pi 0.81.1 has no ${symbol}, as far as the list knows` }))
 }
 
 /** Errors that come from outside of the chapters and may stand in an invented transcript. */
@@ -235,17 +225,27 @@ function errorPatterns(source: ts.SourceFile): RegExp[] {
 /** Errors in invented transcripts that no chapter so far can give. */
 function findErrorProblems(book: Book, root: string): Problem[] {
   const known = CHAPTERS.slice(0, CHAPTERS.indexOf(book.chapter) + 1)
-  let patterns: RegExp[] | undefined
-  let made = false
-  return linesOf(book).flatMap(({ number, text, block }): Problem[] => {
-    if (block === undefined) made = text.startsWith("<!-- output: ")
-    const message = block === "text" && !made ? /\berror: (.+?)\s*$/i.exec(text)?.[1] : undefined
-    if (message === undefined || FOREIGN_ERRORS.includes(message)) return []
-    patterns ??= known.flatMap((chapter) => errorPatterns(readSurface(chapter, chapterFile(chapter, root)).source))
-    return patterns.some((pattern) => pattern.test(message))
-      ? []
-      : [{ file: book.file, line: number, message: `no chapter up to ${book.chapter.id} gives the error "${message}"` }]
-  })
+  const invented = readMarkdown(book.text).blocks.filter(
+    ({ language, mark }) => language === "text" && !mark?.startsWith("output: "),
+  )
+  const errors = invented
+    .flatMap(({ lines }) => lines)
+    .map(({ line, text }) => ({ line, message: /\berror: (.+?)\s*$/i.exec(text)?.[1] ?? "" }))
+    .filter(({ message }) => message !== "" && !FOREIGN_ERRORS.includes(message))
+  if (errors.length === 0) return []
+  const patterns = known.flatMap((chapter) => errorPatterns(readSurface(chapter, chapterFile(chapter, root)).source))
+  return errors
+    .filter(({ message }) => !patterns.some((pattern) => pattern.test(message)))
+    .map(({ line, message }) => ({
+      file: book.file,
+      line,
+      message: `no chapter up to ${book.chapter.id} gives the error "${message}"`,
+    }))
+}
+
+/** What is wrong with any document by itself. */
+export function findPageProblems(page: Page, root: string = ROOT): Problem[] {
+  return [...findCommandProblems(page, root), ...findLinkProblems(page, root), ...findSymbolProblems(page, root)]
 }
 
 /** What is wrong with a book by itself. */
@@ -254,45 +254,48 @@ export function findBookProblems(book: Book, root: string = ROOT): Problem[] {
     ...findSectionProblems(book),
     ...findBlockProblems(book),
     ...findFutureWords(book),
-    ...findCommandProblems(book, root),
-    ...findLinkProblems(book, root),
-    ...findSymbolProblems(book, root),
+    ...findStrangeCommands(book),
+    ...findPageProblems(book, root),
     ...findErrorProblems(book, root),
   ]
 }
 
-/** The build of a book: headings, rows of tables, marks, and blocks with their text, in order. Labels of diagrams are left out. */
-function buildOf(book: Book): { line: number; part: string }[] {
-  return linesOf(book).flatMap(({ number, text, block }) => {
-    const part = ((): string | undefined => {
-      if (block === "mermaid") return text.replaceAll(/\[+[^\]]*\]+|\(+[^)]*\)+|\{[^}]*\}|\|[^|]*\|/g, "[]").trim()
-      if (block !== undefined) return block === "text" || block === "" ? "text" : `${block} ${text}`
-      if (text.startsWith("<!--")) return text
-      const heading = /^#+/.exec(text)?.[0]
-      if (heading !== undefined) return heading
-      return text.startsWith("|") ? `row of ${text.split(/(?<!\\)\|/).length}` : undefined
-    })()
-    return part === undefined ? [] : [{ line: number, part }]
-  })
+type Part = { line: number; part: string }
+
+/**
+ * The build of a document: headings, rows of tables, marks and blocks, in order. In a book the lines of a block count
+ * too, without the labels of diagrams; of text that was invented each language has as much as it needs.
+ */
+function buildOf(page: Page): Part[] {
+  const { headings, rows, comments, blocks } = readMarkdown(page.text)
+  const linesIn = (block: Block): Part[] => {
+    if (!("chapter" in page)) return []
+    if (block.language === "text" || block.language === "") return [{ line: block.line, part: "text" }]
+    const bare = (text: string): string =>
+      block.language === "mermaid"
+        ? text.replaceAll(/\[+[^\]]*\]+|\(+[^)]*\)+|\{[^}]*\}|\|[^|]*\|/g, "[]").trim()
+        : text
+    return block.lines.map(({ line, text }) => ({ line, part: `${block.language} ${bare(text)}` }))
+  }
+  const parts = [
+    ...headings.map(({ line, depth }) => ({ line, part: "#".repeat(depth) })),
+    ...rows.map(({ line, cells }) => ({ line, part: `row of ${cells.length}` })),
+    ...comments.map(({ line, text }) => ({ line, part: `<!-- ${text} -->` })),
+    ...blocks.flatMap((block) => [{ line: block.line, part: "block" }, ...linesIn(block)]),
+  ]
+  return parts.sort((a, b) => a.line - b.line)
 }
 
-/** Where the two languages of a book are not built alike. Invented transcripts may differ in length. */
-export function findDifferences(first: Book, second: Book): Problem[] {
-  const collapse = (parts: { line: number; part: string }[]): { line: number; part: string }[] => {
-    return parts.filter(({ part }, index) => part !== "text" || parts[index - 1]?.part !== "text")
-  }
-  const [a, b] = [collapse(buildOf(first)), collapse(buildOf(second))]
+/** Where the two languages of a document are not built alike. */
+export function findDifferences(first: Page, second: Page): Problem[] {
+  const [a, b] = [buildOf(first), buildOf(second)]
   const at = Array.from({ length: Math.max(a.length, b.length) }, (_, index) => index).find(
     (index) => a[index]?.part !== b[index]?.part,
   )
   if (at === undefined) return []
-  const here = a[at]
-  const there = b[at]
-  return [
-    {
-      file: second.file,
-      line: there?.line ?? second.text.split("\n").length,
-      message: `is "${there?.part ?? "nothing"}", and ${first.file}:${here?.line ?? "the end"} has "${here?.part ?? "nothing"}"`,
-    },
-  ]
+  const is = b[at]?.part ?? "nothing"
+  const has = a[at]?.part ?? "nothing"
+  const line = b[at]?.line ?? second.text.split("\n").length
+  const message = `is "${is}", and ${first.file}:${a[at]?.line ?? "the end"} has "${has}"`
+  return [{ file: second.file, line, message }]
 }

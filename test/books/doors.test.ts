@@ -1,6 +1,7 @@
 import fs from "node:fs"
 import path from "node:path"
 import { expect, test } from "vitest"
+import { readMarkdown } from "../../scripts/books/markdown.ts"
 import { ROOT } from "../support/ladder.ts"
 
 /** Names and members of s12 in whose comments the word stands, and those that are functions around such a comment. */
@@ -25,17 +26,14 @@ function doorsOfCode(): string[] {
 }
 
 test.each(["EVOLUTION.md", "EVOLUTION.en.md"])("%s lists the doors that the code calls so, and no others", (file) => {
-  const rows = fs
-    .readFileSync(path.join(ROOT, file), "utf8")
-    .split("\n")
-    .filter((line) => /^\| `[^|]+` \| s\d\d \|/.test(line))
-  const listed = rows.map((row) => /`([^`]+)`/.exec(row)?.[1] ?? "").sort()
+  const { rows } = readMarkdown(fs.readFileSync(path.join(ROOT, file), "utf8"))
+  const doors = rows.filter(({ cells }) => cells.length === 5 && /^s\d\d$/.test(cells[1]?.text ?? ""))
+  const listed = doors.map(({ cells }) => cells[0]?.text ?? "").sort()
   expect(listed.length).toBeGreaterThan(10)
   expect(listed).toEqual(doorsOfCode())
   // Whoever is said to check is there.
   const text = fs.readFileSync(path.join(ROOT, "s12_packages", "code.ts"), "utf8")
-  for (const name of rows.flatMap((row) =>
-    [...(row.split("|")[4] ?? "").matchAll(/`(\w+)`/g)].map((match) => match[1]),
-  ))
+  for (const name of doors.flatMap(({ cells }) => cells[3]?.codes ?? [])) {
     expect(text).toMatch(new RegExp(`\\b${name}\\b`))
+  }
 })

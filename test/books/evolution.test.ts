@@ -3,8 +3,9 @@ import fs from "node:fs"
 import os from "node:os"
 import path from "node:path"
 import { describe, expect, test } from "vitest"
-import { anchorsIn } from "../../scripts/books/books.ts"
+import { findDifferences, findPageProblems, type Page, type Problem } from "../../scripts/books/books.ts"
 import { DOCUMENTS, findStale, renderDocument, runDocumented } from "../../scripts/books/docs.ts"
+import { readMarkdown } from "../../scripts/books/markdown.ts"
 import { CHAPTERS, INVARIANTS } from "../../scripts/course/manifest.ts"
 import { RULES } from "../../scripts/rules/index.ts"
 import { readChapters } from "../../scripts/rules/judge.ts"
@@ -16,33 +17,9 @@ const PAIRS = ["README", "EVOLUTION", "GLOSSARY", "STUDY", "CONTRIBUTING"].map(
 )
 const PAGES = PAIRS.flat()
 
-/** Links with an anchor that the page behind them does not have. */
-function lostAnchors(text: string): string[] {
-  const links = [...text.matchAll(/\]\(([^)\s]+\.md)#([^)\s]+)\)/g)]
-  return links.flatMap(([, file = "", anchor = ""]) =>
-    anchorsIn(read(file)).includes(anchor) ? [] : [`${file}#${anchor}`],
-  )
-}
-
-/** Links to files and folders of this repository, without their anchors. */
-function localLinks(text: string): string[] {
-  const links = [...text.matchAll(/\]\(([^)]+)\)/g)].map((match) => match[1] ?? "")
-  return links
-    .filter((link) => !/^https?:/.test(link))
-    .map((link) => link.split("#")[0] ?? "")
-    .filter((link) => link !== "")
-}
-
-/** What two versions of a page share, whatever their language: levels of headings, rows of tables, blocks of code. */
-function skeleton(text: string): string[] {
-  const prose = text.replaceAll(/^```[\s\S]*?^```/gm, "CODE")
-  return prose.split("\n").flatMap((line) => {
-    if (line === "CODE") return ["code"]
-    const heading = /^(#+) /.exec(line)?.[1]
-    if (heading !== undefined) return [heading]
-    return line.startsWith("|") ? [`row of ${line.split(/(?<!\\)\|/).length}`] : []
-  })
-}
+const page = (file: string): Page => ({ file, text: read(file) })
+const linesOfProblems = (problems: readonly Problem[]): string[] =>
+  problems.map(({ file, line, message }) => `${file}:${line}: ${message}`)
 
 describe("EVOLUTION", () => {
   test("says what the manifest, the rules and the code say", async () => {
@@ -133,40 +110,31 @@ function foldersOfCourse(): string[] {
 }
 
 describe("pages", () => {
-  test.each(PAGES)("%s links to what is there", (file) => {
-    expect(localLinks(read(file))).not.toEqual([])
-    expect(lostAnchors(read(file))).toEqual([])
-    expect(localLinks(read(file)).filter((link) => !fs.existsSync(path.join(ROOT, link)))).toEqual([])
+  test.each(PAGES)("%s links to what is there and names commands that exist", (file) => {
+    expect(readMarkdown(read(file)).links).not.toEqual([])
+    expect(linesOfProblems(findPageProblems(page(file)))).toEqual([])
   })
 
   test.each(PAIRS)("%s and %s have the same headings, tables and blocks", (chinese, english) => {
-    expect(skeleton(read(english))).toEqual(skeleton(read(chinese)))
+    expect(linesOfProblems(findDifferences(page(chinese), page(english)))).toEqual([])
   })
 
   test.each(PAGES)("%s opens with a link to its other language", (file) => {
     const other = file.includes(".en.") ? file.replace(".en.", ".") : file.replace(".md", ".en.md")
-    expect(read(file).slice(0, 600)).toContain(`(${other})`)
+    expect(readMarkdown(read(file)).links.find(({ target }) => target.endsWith(".md"))?.target).toBe(other)
   })
 
-  test.each(["README.md", "README.en.md"])("%s names every chapter and only scripts that exist", (file) => {
-    const text = read(file)
-    expect(
-      CHAPTERS.filter(({ folder }) => !text.includes(`(${folder}/README${file.includes(".en.") ? ".en" : ""}.md)`)),
-    ).toEqual([])
-    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> }
-    const used = [...text.matchAll(/npm run ([\w:]+)/g)].map((match) => match[1] ?? "")
-    expect(used).not.toEqual([])
-    expect(used.filter((name) => !(name in scripts))).toEqual([])
-  })
-
-  test.each(["README.md", "README.en.md"])("%s leads to every page of its language and every folder", (file) => {
-    const text = read(file)
+  test.each(["README.md", "README.en.md"])("%s leads to every chapter, page of its language and folder", (file) => {
+    const { links, rows, codes } = readMarkdown(read(file))
     const language = file.includes(".en.") ? ".en.md" : ".md"
-    const pages = PAGES.filter((page) => page.includes(".en.") === (language === ".en.md") && page !== file)
-    expect(pages.filter((page) => !text.includes(`](${page})`))).toEqual([])
+    const targets = links.map(({ target }) => target)
+    const pages = PAGES.filter((other) => other.includes(".en.") === (language === ".en.md") && other !== file)
+    const books = CHAPTERS.map(({ folder }) => `${folder}/README${language}`)
+    expect([...pages, ...books].filter((target) => !targets.includes(target))).toEqual([])
+    expect(codes.some(({ text }) => text.startsWith("npm run "))).toBe(true)
     const folders = foldersOfCourse().filter((name) => !/^(\.|s\d\d_)/.test(name))
     expect(folders).toContain("scripts")
-    expect(folders.filter((name) => !text.includes(`| \`${name}/`))).toEqual([])
+    expect(folders.filter((name) => !rows.some(({ cells }) => cells[0]?.text.startsWith(`${name}/`)))).toEqual([])
   })
 
   test("the test command of the README is the one that CI runs, and the deep tier behind it", () => {

@@ -149,7 +149,8 @@ describe("the workflow of GitHub Actions", () => {
 
   test("runs the commands of the README, all tests at night, and the program without the tools of development", () => {
     const steps = [...workflow.matchAll(/^ {6}- run: (.+)$/gm)].map(([, command]) => command)
-    expect(steps).toEqual(["npm ci && npm test", "npm ci && npm start", "npm ci && npm run test:deep"])
+    const commands = ["test", "start", "run test:deep", "run mutation"]
+    expect(steps).toEqual(commands.map((command) => `npm ci && npm ${command}`))
     expect(workflow).toMatch(/^ {2}schedule:\n {4}- cron: "\d+ \d+ \* \* \*"$/m)
     expect(workflow).toContain("NODE_ENV: production")
   })
