@@ -15,11 +15,11 @@ function findSilencers(next: Surface, { name, start, end }: Declaration): Violat
   const previous = next.core.findLast((declaration) => declaration.end < start)
   const { commentDirectives = [] } = next.source as unknown as Directives
   const lines = commentDirectives.map(({ range }) => next.source.getLineAndCharacterOfPosition(range.end).line + 1)
-  const whole = next.lines.findIndex((text) => /^\s*\/\/+\s*@ts-nocheck\b/.test(text)) + 1
+  const whole = next.lines.findIndex((text) => /^\s*\/\/+\s*@ts-nocheck\b/i.test(text)) + 1
   return [...lines, whole]
     .filter((line) => line > (previous?.end ?? 0) && line <= end)
     .map((line) => {
-      const word = /@ts-[\w-]+/.exec(next.lines[line - 1] ?? "")?.[0] ?? "a comment that silences the compiler"
+      const word = /@ts-[\w-]+/i.exec(next.lines[line - 1] ?? "")?.[0] ?? "a comment that silences the compiler"
       return { symbol: name, message: `${name} says ${word}`, next: { file: next.file, line, end: line } }
     })
 }
