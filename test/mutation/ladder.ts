@@ -2,12 +2,12 @@
  * The ladder with many s12s on it: each one has another small edit. The tests of the chapters run on all of them in one process; an edited core
  * that has failed a test is left out from then on.
  */
-import fs from "node:fs"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
 import { beforeEach, describe, expect, test } from "vitest"
 import * as final from "../../s12_packages/code.ts"
 import { findChapter } from "../../scripts/course/manifest.ts"
+import { chapterFile, readSource } from "../../scripts/course/source.ts"
 import { type Core, Driver } from "../support/driver.ts"
 
 /** How many rounds the loops of a core may make in one test before they count as endless. */
@@ -74,4 +74,4 @@ export function exportsItsParts(first: string, chapter: Driver): void {
 }
 
 /** The text of the chapter as it is: what is judged here is how it behaves. */
-export const TEXT: string = fs.readFileSync(path.join(folder, "original.ts"), "utf8")
+export const TEXT: string = readSource(chapterFile(findChapter("s12")))

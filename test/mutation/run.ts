@@ -13,10 +13,11 @@ import path from "node:path"
 import { parseArgs } from "node:util"
 import { transformSync } from "esbuild"
 import { createVitest, type TestCase } from "vitest/node"
+import { openTerminal, runCommand, type Terminal } from "../../scripts/cli/terminal.ts"
+import { InputError } from "../../scripts/course/input-error.ts"
+import { ROOT, readSource } from "../../scripts/course/source.ts"
+import { readCore, readEquivalents } from "./core.ts"
 import { type Edit, editedCore, editsOf } from "./edits.ts"
-
-const ROOT = path.join(import.meta.dirname, "..", "..")
-const HERE = import.meta.dirname
 
 /** The share of the edits that are not equivalent and must be found, in percent. */
 const BOUND = 95
@@ -27,25 +28,8 @@ const BATCH = 60
 /** What became of an edit: the first test that failed, if one did. */
 type Row = { line: number; key: string; found?: string | undefined }
 
-/** Edits that no test needs to find, and the reason. */
-type Equivalents = { why: string; edits: string[] }
-
-const { values } = parseArgs({
-  options: { in: { type: "string" }, json: { type: "string" }, again: { type: "string" } },
-})
-const file = path.join(ROOT, "s12_packages", "code.ts")
-const original = fs.readFileSync(file, "utf8")
-const core = original.slice(0, original.indexOf("// ── Demo ──"))
-const equivalents = new Set(
-  (JSON.parse(fs.readFileSync(path.join(HERE, "equivalents.json"), "utf8")) as Equivalents[]).flatMap(
-    ({ edits }) => edits,
-  ),
-)
+const core = readCore()
 const all = editsOf(core)
-const before = values.again === undefined ? [] : (JSON.parse(fs.readFileSync(values.again, "utf8")) as Row[])
-const known = new Set(before.filter((row) => row.found !== undefined).map((row) => row.key))
-const looked = all.filter(({ place }) => place.includes(values.in ?? ""))
-const edits = looked.filter(({ key }) => !equivalents.has(key) && !known.has(key))
 
 /** The number of the core as it is. It runs behind every batch: should it fail, one edited core has disturbed another. */
 const NONE = "none"
@@ -59,7 +43,7 @@ function write(folder: string, edit: Pick<Edit, "start" | "end" | "text">, numbe
 
 /** Runs the tests on some edited cores. Gives the first test that failed, by number. */
 async function run(folder: string, numbers: (number | string)[]): Promise<Map<string, string>> {
-  const ladder = path.join(HERE, "ladder.ts")
+  const ladder = path.join(import.meta.dirname, "ladder.ts")
   const vitest = await createVitest(
     "test",
     {
@@ -110,36 +94,64 @@ function nameOf(test: TestCase): string {
   return `${path.basename(test.module.moduleId)}: ${test.fullName.replace(/ on #\w+/, "")}`
 }
 
-const folder = fs.mkdtempSync(path.join(ROOT, "node_modules", ".mutation-"))
-const began = Date.now()
-try {
-  fs.writeFileSync(path.join(folder, "original.ts"), original)
-  write(folder, { start: 0, end: 0, text: "" }, NONE)
-  const found = new Map<string, string>()
-  const survivors: Edit[] = []
-  let shown = 0
-  for (let first = 0; first < edits.length; first += BATCH) {
-    const numbers = edits.slice(first, first + BATCH).map((_edit, index) => first + index)
-    for (const number of numbers) write(folder, edits[number] as Edit, number)
-    for (const [number, test] of await run(folder, [...numbers, NONE])) found.set(number, test)
-    if (found.has(NONE)) throw new Error(`the tests fail without an edit: ${found.get(NONE)}`)
-    for (const number of numbers) if (!found.has(String(number))) survivors.push(edits[number] as Edit)
-    for (const { line, key } of survivors.slice(shown)) console.log(`survived  s12:${line}  ${key}`)
-    shown = survivors.length
-    if (process.stderr.isTTY) process.stderr.write(`\r${first + numbers.length} of ${edits.length}`)
+/** The keys of the edits that an earlier run has found. Throws when the file is not what `--json` writes. */
+function readFound(file: string): Set<string> {
+  try {
+    const rows = JSON.parse(readSource(path.resolve(file))) as Row[]
+    return new Set(rows.flatMap(({ key, found }) => (found === undefined ? [] : [key])))
+  } catch (error) {
+    if (error instanceof InputError) throw error
+    throw new InputError(`--again expects a file that --json has written, and ${file} is none`)
   }
-  process.stderr.write("\r")
-  const unknown = [...equivalents].filter((key) => !all.some((edit) => edit.key === key))
-  for (const key of unknown) console.log(`no longer an edit, take it out of equivalents.json  ${key}`)
-  const score = edits.length === 0 ? 100 : ((edits.length - survivors.length) / edits.length) * 100
+}
+
+/** Runs the tests on all of the edits, batch by batch. Gives the first test that failed, by the number of the edit. */
+async function runAll(edits: readonly Edit[], { out, progress }: Terminal): Promise<Map<string, string>> {
+  const folder = fs.mkdtempSync(path.join(ROOT, "node_modules", ".mutation-"))
+  try {
+    write(folder, { start: 0, end: 0, text: "" }, NONE)
+    const found = new Map<string, string>()
+    for (let first = 0; first < edits.length; first += BATCH) {
+      const batch = edits.slice(first, first + BATCH).map((edit, index) => ({ edit, number: first + index }))
+      for (const { edit, number } of batch) write(folder, edit, number)
+      const killed = await run(folder, [...batch.map(({ number }) => number), NONE])
+      if (killed.has(NONE)) throw new Error(`the tests fail without an edit: ${killed.get(NONE)}`)
+      for (const [number, test] of killed) found.set(number, test)
+      for (const { edit, number } of batch)
+        if (!killed.has(String(number))) out(`survived  s12:${edit.line}  ${edit.key}`)
+      progress?.(`\r${first + batch.length} of ${edits.length}\r`)
+    }
+    return found
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function main(args: string[], terminal: Terminal): Promise<number> {
+  const { values } = parseArgs({
+    args,
+    options: { in: { type: "string" }, json: { type: "string" }, again: { type: "string" } },
+  })
+  const began = Date.now()
+  const equivalents = new Set(readEquivalents())
+  const known = values.again === undefined ? new Set<string>() : readFound(values.again)
+  const looked = all.filter(({ place }) => place.includes(values.in ?? ""))
+  if (looked.length === 0)
+    throw new InputError(`--in expects a part of a declaration's name, and "${values.in}" is in none of s12`)
+  const edits = looked.filter(({ key }) => !equivalents.has(key) && !known.has(key))
+  const found = await runAll(edits, terminal)
+  const score = edits.length === 0 ? 100 : (found.size / edits.length) * 100
+  const same = looked.filter(({ key }) => equivalents.has(key)).length
   const seconds = Math.round((Date.now() - began) / 1000)
-  const counts = `${edits.length - survivors.length} of ${edits.length} edits found, ${looked.filter(({ key }) => equivalents.has(key)).length} more change nothing`
-  console.log(`mutation  ${score.toFixed(1)} % (at least ${BOUND} %): ${counts}; ${seconds} s`)
+  terminal.out(
+    `mutation  ${score.toFixed(1)} % (at least ${BOUND} %): ${found.size} of ${edits.length} edits found, ${same} more change nothing; ${seconds} s`,
+  )
   if (values.json !== undefined) {
     const rows: Row[] = edits.map(({ key, line }, number) => ({ line, key, found: found.get(String(number)) }))
     fs.writeFileSync(values.json, JSON.stringify(rows, null, 1))
   }
-  process.exitCode = score < BOUND || unknown.length > 0 ? 1 : 0
-} finally {
-  fs.rmSync(folder, { recursive: true, force: true })
+  return score < BOUND ? 1 : 0
 }
+
+const usage = "usage: npm run mutation -- [--in NAME] [--json FILE] [--again FILE]"
+process.exitCode = await runCommand({ usage, run: main }, process.argv.slice(2), openTerminal())
