@@ -494,7 +494,7 @@ export function sealMessage(message: AgentMessage): AgentMessage {
 export class SessionTree {
   #nodes = new Map<string, SessionNode>()
   #leaf: SessionNode | null = null
-  #turn: object | null = null
+  #release: (() => void) | null = null
 
   /** Where the next message will hang; null is before the first. */
   get leafId(): string | null { return this.#leaf?.entry.id ?? null }
@@ -510,7 +510,7 @@ export class SessionTree {
 
   /** Goes to an entry; null is before the first. Throws, and stays, during a turn and where results are due (I2). */
   moveTo(id: string | null): void {
-    if (this.#turn !== null) throw new Error("cannot move while a turn is running: wait until it has ended")
+    if (this.#release !== null) throw new Error("cannot move while a turn is running: wait until it has ended")
     const node = id === null ? null : this.#nodes.get(id)
     if (node === undefined) throw new Error(`cannot move to "${id}": no entry has this id`)
     assertPairedToolCalls(this.#pathTo(node))
@@ -531,13 +531,11 @@ export class SessionTree {
 
   /** Reserves the tree for one turn; a release works once. Throws during a turn, and where results are due (I2). */
   acquire(): () => void {
-    if (this.#turn !== null) throw new Error("a turn is already running on this session: wait until it has ended")
+    if (this.#release !== null) throw new Error("a turn is already running on this session: wait until it has ended")
     assertPairedToolCalls(this.currentPath())
-    const turn = {}
-    this.#turn = turn
-    return () => {
-      if (this.#turn === turn) this.#turn = null
-    }
+    const release = (): void => { if (this.#release === release) this.#release = null }
+    this.#release = release
+    return release
   }
 }
 
@@ -734,8 +732,10 @@ export class PrintMode implements RuntimeMode {
   constructor(output: Output) { this.#output = output }
 
   render(events: RuntimeEvent[]): void {
-    const lines = events.flatMap((event) => (event.type === "message" ? event.content.split(/\r?\n/) : []))
-    for (const line of lines) guard(() => this.#output.log(escapeControls(line)))
+    for (const event of events) {
+      if (event.type !== "message") continue
+      for (const line of escapeControls(event.content).split(/\r?\n/)) guard(() => this.#output.log(line))
+    }
   }
 }
 
