@@ -31,6 +31,8 @@ export type Document = {
 export const DOCUMENTS: readonly Document[] = [
   { file: "EVOLUTION.md", language: "zh" },
   { file: "EVOLUTION.en.md", language: "en" },
+  { file: "EXERCISES.md", language: "zh" },
+  { file: "EXERCISES.en.md", language: "en" },
   ...CHAPTERS.flatMap((chapter): Document[] => [
     { file: `${chapter.folder}/README.md`, language: "zh", chapter },
     { file: `${chapter.folder}/README.en.md`, language: "en", chapter },
@@ -38,7 +40,8 @@ export const DOCUMENTS: readonly Document[] = [
 ]
 
 /** The tables that a document has to have. */
-function requiredParts({ chapter }: Document): string[] {
+function requiredParts({ chapter, file }: Document): string[] {
+  if (file.startsWith("EXERCISES")) return []
   return chapter === undefined
     ? ["rules", "chapters", "upgrades", "invariants", "dictionary"]
     : ["changes", "neighbours"]
@@ -243,7 +246,7 @@ export type RunDocumented = (command: string) => Promise<string>
 export async function runDocumented(command: string, root: string = ROOT): Promise<string> {
   const found = argumentsOf(command, root)
   return new Promise((resolve, reject) => {
-    const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined, COLUMNS: undefined }
+    const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined, COLUMNS: undefined, LC_ALL: "C" }
     const options = { cwd: root, env, encoding: "utf8", timeout: 300_000 } as const
     execFile(process.execPath, found, options, (error, stdout, stderr) => {
       const crashed = error !== null && (error.signal || /^\s+at .+:\d+:\d+\)?$/m.test(stderr))

@@ -2,7 +2,7 @@
 import type { Command } from "./terminal.ts"
 
 /** The name of a command. */
-export type CommandName = "check" | "check:mutants" | "carry" | "diff" | "docs" | "lab" | "ladder" | "test"
+export type CommandName = "check" | "check:mutants" | "carry" | "diff" | "docs" | "exercise" | "lab" | "ladder" | "test"
 
 /** Loads a command. */
 export const COMMANDS: Readonly<Record<CommandName, () => Promise<{ command: Command }>>> = {
@@ -11,6 +11,7 @@ export const COMMANDS: Readonly<Record<CommandName, () => Promise<{ command: Com
   carry: () => import("./carry.ts"),
   diff: () => import("./diff.ts"),
   docs: () => import("./docs.ts"),
+  exercise: () => import("./exercise.ts"),
   lab: () => import("./lab.ts"),
   ladder: () => import("./ladder.ts"),
   test: () => import("./test.ts"),

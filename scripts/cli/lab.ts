@@ -4,7 +4,10 @@
  *   npm run lab                      lists the experiments
  *   npm run lab -- i4                runs one
  *   npm run lab -- i4 --runs 20 --seed 3 --chapter s04
- *   npm run lab -- i4 --json         for programs; --save FOLDER keeps the transcripts
+ *   npm run lab -- i4 --json         for programs; --save FOLDER keeps the message arrays
+ *   npm run lab -- i4 --change       shows the edit alone, to make it by hand
+ *   npm run lab -- i4 --guess        hides what happened until you have found the first line that goes wrong
+ *   npm run lab -- i4 --as s04 my/code.ts [--before my/whole.ts]    plays the same on a file of yours
  *
  * Exit code 0: the experiment ran; 2: it could not.
  */
@@ -13,57 +16,229 @@ import path from "node:path"
 import { parseArgs } from "node:util"
 import type { ChalkInstance } from "chalk"
 import { InputError } from "../course/input-error.ts"
+import { chooseLanguage, type Text } from "../course/language.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
+import { chapterFile, readSource } from "../course/source.ts"
+import { type Change, type ChangedLine, changeOf } from "../lab/change.ts"
 import { EXPERIMENTS, type Experiment } from "../lab/experiments.ts"
-import { type LabReport, runExperiment, type Trial } from "../lab/run.ts"
+import { type OwnReport, runOnOwnFile } from "../lab/own.ts"
+import { checkStart, type LabReport, runExperiment, type Trial } from "../lab/run.ts"
 import type { Line, Transcript } from "../lab/session.ts"
-import { type Command, count, MAX_WIDTH, readWholeNumber, toJson, visible } from "./terminal.ts"
+import {
+  type Command,
+  count,
+  MAX_WIDTH,
+  readWholeNumber,
+  showFile,
+  type Terminal,
+  toJson,
+  visible,
+} from "./terminal.ts"
 
-function showSideBySide(baseline: Transcript, run: Trial, width: number, paint: ChalkInstance): string {
-  const half = Math.max(30, Math.floor((width - 8) / 2))
-  const cell = (line: Line | undefined): string => {
-    const text = line === undefined ? "" : `${line.kind === "request" ? "→ " : "  "}${visible(line.text)}`
-    return text.length > half ? `${text.slice(0, half - 1)}…` : text.padEnd(half)
-  }
-  const length = Math.max(baseline.lines.length, run.transcript.lines.length)
+/** How a report is printed: how wide, in which colors, in which language. */
+type Style = {
+  width: number
+  paint: ChalkInstance
+  /** One of two texts. */
+  say(en: string, zh: string): string
+  pick(text: Text): string
+}
+
+/** The narrowest that a column of a transcript gets, in characters. */
+const LEAST_COLUMN = 12
+
+/** How the two columns of a comparison are called. */
+type Heads = { left: string; right: string }
+
+function showSideBySide(baseline: Transcript, run: Trial | undefined, heads: Heads, style: Style): string {
+  const { paint } = style
+  const half = Math.max(LEAST_COLUMN, Math.floor((style.width - 8) / 2))
+  const cell = (text: string): string => (text.length > half ? `${text.slice(0, half - 1)}…` : text.padEnd(half))
+  const show = (line: Line | undefined): string =>
+    cell(line === undefined ? "" : `${line.kind === "request" ? "→ " : "  "}${visible(line.text)}`)
+  const length = Math.max(baseline.lines.length, run?.transcript.lines.length ?? 0)
   const rows = Array.from({ length }, (_, index) => {
+    const left = `${String(index).padStart(3)} ${show(baseline.lines[index])}`
+    if (run === undefined) return left.trimEnd()
     const mark = index === run.deviation ? "▶" : index === run.transcript.visible?.line ? "✗" : " "
     const differs = baseline.lines[index]?.text !== run.transcript.lines[index]?.text
-    const right = cell(run.transcript.lines[index])
-    return `${String(index).padStart(3)} ${cell(baseline.lines[index])} ${mark}${differs ? paint.yellow(right) : right}`.trimEnd()
+    const right = show(run.transcript.lines[index])
+    return `${left} ${mark}${differs ? paint.yellow(right) : right}`.trimEnd()
   })
-  return [paint.bold(`    ${"as it is".padEnd(half)}  with the fault, seed ${run.seed}`), ...rows].join("\n")
+  const head = run === undefined ? `    ${heads.left}` : `    ${cell(heads.left)}  ${cell(heads.right)}`
+  return [paint.bold(head.trimEnd()), ...rows].join("\n")
 }
 
-function showRun(run: Trial): string {
-  const { visible } = run.transcript
-  if (run.deviation < 0) return "no deviation"
-  const where = `first deviation at line ${run.deviation}`
-  if (visible === undefined || run.distance === undefined) return `${where}, and nobody noticed`
-  const far = `${count(run.distance.messages, "message")} and ${count(run.distance.requests, "request")} later`
-  return `${where}; ${visible.line === run.deviation ? "visible right there" : `visible at line ${visible.line}, ${far}`}: ${visible.what}`
+/** The change that somebody made, with the guard that had to go first. */
+function showChange({ guard, fault }: Change, experiment: Experiment, { paint, say, pick }: Style): string[] {
+  const line = ({ sign, line, text }: ChangedLine): string =>
+    (sign === "-" ? paint.red : paint.green)(`  ${String(line).padStart(4)} ${sign} ${text.trimEnd()}`)
+  const around = experiment.around
+  return [
+    ...(guard.length === 0 ? [] : [say("First the guard was taken out:", "先拆掉守卫："), ...guard.map(line)]),
+    ...(fault.length === 0 ? [] : [say("The change:", "改动："), ...fault.map(line)]),
+    ...(around === undefined
+      ? []
+      : [
+          say("The change, in the program around the chapter:", "改动（在用这一章的程序里）："),
+          paint.red(`       - ${around.right}`),
+          paint.green(`       + ${around.wrong}`),
+        ]),
+    say(`The excuse: "${pick(experiment.excuse)}"`, `当时的理由：“${pick(experiment.excuse)}”`),
+  ]
 }
 
-function showReport(experiment: Experiment, report: LabReport, width: number, paint: ChalkInstance): string {
-  const { baseline, runs, guarded } = report
-  const shown = runs.find((run) => run.deviation >= 0) ?? (runs[0] as Trial)
-  const kinds = new Set(runs.map((run) => JSON.stringify(run.transcript.lines))).size
+/** Where the service's complaint comes out of the program, and how far that is from the change. */
+function showComplaint({ complaint, change }: LabReport, experiment: Experiment, { say }: Style): string[] {
+  const cause = change.fault.at(-1)?.line
+  if (complaint === undefined || cause === undefined) return []
+  const far = Math.abs(cause - complaint)
+  return [
+    say(
+      `  In the code: it comes out of ${experiment.complaint}, line ${complaint}; the change is at line ${cause}, ${far} lines away.`,
+      `  在代码里：报错出自 ${experiment.complaint}，第 ${complaint} 行；改动在第 ${cause} 行，隔了 ${far} 行。`,
+    ),
+  ]
+}
+
+function showRun(run: Trial, { say, pick }: Style): string {
+  const { visible: seen } = run.transcript
+  if (run.deviation < 0) return say("no deviation", "没有偏离")
+  const where = say(`first deviation at line ${run.deviation}`, `第一处偏离在第 ${run.deviation} 行`)
+  if (seen === undefined || run.distance === undefined)
+    return say(`${where}, and nobody noticed`, `${where}，没有谁发现`)
+  const { messages, requests } = run.distance
+  const far = say(
+    `${count(messages, "message")} and ${count(requests, "request")} later`,
+    `隔了 ${messages} 条消息、${requests} 次请求`,
+  )
+  const place =
+    seen.line === run.deviation
+      ? say("visible right there", "当场就能看出来")
+      : say(`visible at line ${seen.line}, ${far}`, `到第 ${seen.line} 行才能看出来，${far}`)
+  return say(`${where}; ${place}: ${visible(pick(seen.what))}`, `${where}；${place}：${visible(pick(seen.what))}`)
+}
+
+/** How many runs went which way. */
+function showCounts(runs: readonly Trial[], { say }: Style): string {
+  const kinds = new Set(runs.map((run) => JSON.stringify(run.transcript.messages))).size
   const deviating = runs.filter((run) => run.deviation >= 0).length
   const noticed = runs.filter((run) => run.transcript.visible !== undefined).length
-  return [
-    `${paint.bold(`${experiment.id}  ${experiment.title}`)}  (${experiment.invariant}, on ${report.chapter})`,
-    "",
-    showSideBySide(baseline, shown, width, paint),
-    "",
-    `▶ ${showRun(shown)}`,
+  return say(
     `${count(runs.length, "run")}: ${count(kinds, "different transcript")}, ${deviating} deviated, ${noticed} could be noticed`,
+    `${runs.length} 次运行：${kinds} 份不同的记录，${deviating} 次有偏离，${noticed} 次能被发现`,
+  )
+}
+
+/** The run to look at: the first that deviates. */
+function chooseRun(runs: readonly Trial[]): Trial {
+  return runs.find((run) => run.deviation >= 0) ?? (runs[0] as Trial)
+}
+
+/** Why the run that is shown is not the first. */
+function showSkipped(runs: readonly Trial[], { say }: Style): string[] {
+  const [first, shown] = [runs[0] as Trial, chooseRun(runs)]
+  if (shown === first) return []
+  const last = shown.seed - 1
+  const skipped = first.seed === last ? `${last}` : `${first.seed}-${last}`
+  return [
+    say(
+      `With seed ${skipped} the fault changed nothing, so seed ${shown.seed} is shown.`,
+      `种子 ${skipped} 下故障什么也没改变，所以这里看的是种子 ${shown.seed}。`,
+    ),
+  ]
+}
+
+function showHead({ id, title, invariant }: Experiment, chapter: string, { paint, say, pick }: Style): string {
+  return `${paint.bold(`${id}  ${pick(title)}`)}${say(`  (${invariant}, on ${chapter})`, `（${invariant}，${chapter}）`)}`
+}
+
+function showReport(experiment: Experiment, report: LabReport, style: Style): string {
+  const { paint, say, pick } = style
+  const { baseline, runs, guarded, chapter } = report
+  const shown = chooseRun(runs)
+  const heads = {
+    left: say("as it is", "原样"),
+    right: say(`with the fault, seed ${shown.seed}`, `带故障，种子 ${shown.seed}`),
+  }
+  const guard = pick(experiment.guard)
+  return [
+    showHead(experiment, chapter, style),
     "",
-    `${paint.bold("With the guard")} (${experiment.guard}), seed ${guarded.seed}:`,
-    guarded.deviation < 0 ? "  the transcript is the baseline: the fault cannot happen" : `  ${showRun(guarded)}`,
+    ...showChange(report.change, experiment, style),
     "",
-    `${paint.bold("Question")}  ${experiment.question}`,
-    `  ${paint.cyan(nextCommand(experiment, report.chapter))}`,
+    ...showSkipped(runs, style),
+    showSideBySide(baseline, shown, heads, style),
+    "",
+    `▶ ${showRun(shown, style)}`,
+    ...showComplaint(report, experiment, style),
+    showCounts(runs, style),
+    "",
+    `${paint.bold(say("With the guard", "装上守卫"))}${say(` (${guard}), seed ${guarded.seed}:`, `（${guard}），种子 ${guarded.seed}：`)}`,
+    guarded.deviation < 0
+      ? say("  the transcript is the baseline: the fault cannot happen", "  记录和基线一样：这个故障发生不了")
+      : `  ${showRun(guarded, style)}`,
+    "",
+    `${paint.bold(say("Question", "问题"))}  ${pick(experiment.question)}`,
+    `  ${paint.cyan(nextCommand(experiment, chapter))}`,
   ].join("\n")
+}
+
+function showOwn(experiment: Experiment, report: OwnReport, names: Heads, style: Style): string {
+  const { baseline, runs, chapter } = report
+  const shown = chooseRun(runs)
+  const heads = {
+    left: names.left,
+    right: style.say(`${names.right}, seed ${shown.seed}`, `${names.right}，种子 ${shown.seed}`),
+  }
+  return [
+    showHead(experiment, chapter, style),
+    "",
+    ...showSkipped(runs, style),
+    showSideBySide(baseline, shown, heads, style),
+    "",
+    `▶ ${showRun(shown, style)}`,
+    showCounts(runs, style),
+  ].join("\n")
+}
+
+/** Shows the left column alone and asks which line will be the first to go wrong. Says how good the answer was. */
+async function askForGuess(
+  { baseline, runs }: { baseline: Transcript; runs: readonly Trial[] },
+  left: string,
+  { out, ask }: Terminal,
+  style: Style,
+): Promise<void> {
+  const { say } = style
+  const shown = chooseRun(runs)
+  out(`${showSideBySide(baseline, undefined, { left, right: "" }, style)}\n`)
+  const last = baseline.lines.length
+  let tries = 0
+  const answer = await ask(
+    say(
+      `Which line is the first that goes wrong? A number, "none", or nothing to see it: `,
+      `第一处出错的是哪一行？填行号，没有就填 none，直接回车看答案：`,
+    ),
+    (given) => {
+      const words = given.trim()
+      if (words === "") return undefined
+      const line = /^(none|无)$/i.test(words) ? -1 : /^\d+$/.test(words) ? Number(words) : Number.NaN
+      if (!(line <= last))
+        return say(`A number from 0 to ${last}, or "none": `, `请填 0 到 ${last} 的行号，或者 none：`)
+      tries++
+      if (line === shown.deviation) return undefined
+      if (shown.deviation < 0) return say("No, none of these. Again: ", "不对，都不是。再来：")
+      return line >= 0 && line < shown.deviation
+        ? say("No, later. Again: ", "不对，还在后面。再来：")
+        : say("No, earlier. Again: ", "不对，还在前面。再来：")
+    },
+  )
+  const found = answer !== undefined && answer.trim() !== ""
+  out(
+    found
+      ? say(`\nFound, after ${tries === 1 ? "1 try" : `${tries} tries`}.\n`, `\n找到了，猜了 ${tries} 次。\n`)
+      : say("\nNot found; here it is.\n", "\n没找到，答案在这里。\n"),
+  )
 }
 
 /** The command that answers the question, on the chapter at hand. */
@@ -71,11 +246,20 @@ function nextCommand({ next }: Experiment, chapter: string): string {
   return next.startsWith("npm run lab") && chapter !== CHAPTERS.at(-1)?.id ? `${next} --chapter ${chapter}` : next
 }
 
-function listExperiments(paint: ChalkInstance): string {
+function listExperiments({ paint, say, pick }: Style): string {
   const rows = EXPERIMENTS.map(
-    ({ id, invariant, title, first }) => `  ${id.padEnd(8)} ${invariant.padEnd(8)} from ${first}  ${title}`,
+    ({ id, invariant, title, first }) =>
+      `  ${id.padEnd(8)} ${invariant.padEnd(8)} ${say(`from ${first}`, `${first} 起`)}  ${pick(title)}`,
   )
-  return [paint.bold("Experiments"), ...rows, "", "Run one: npm run lab -- i4"].join("\n")
+  return [
+    paint.bold(say("Experiments", "实验")),
+    ...rows,
+    "",
+    say(
+      "Run one: npm run lab -- i4. Run it on a file of yours: npm run lab -- i4 --as s04 my/code.ts",
+      "跑一个：npm run lab -- i4。在自己的文件上跑：npm run lab -- i4 --as s04 my/code.ts",
+    ),
+  ].join("\n")
 }
 
 /** Makes the folder for transcripts. Throws an `InputError` where there can be none. */
@@ -90,17 +274,18 @@ function prepareFolder(folder: string, directory: string): void {
   }
 }
 
-function save(folder: string, directory: string, report: LabReport): string[] {
-  const write = (name: string, transcript: Transcript): string => {
-    const file = path.join(folder, name)
-    fs.writeFileSync(path.resolve(directory, file), `${transcript.lines.map(({ text }) => text).join("\n")}\n`)
+/** Keeps the message arrays, whole, one file for each run. */
+function save(folder: string, directory: string, arrays: Readonly<Record<string, Transcript>>): string[] {
+  return Object.entries(arrays).map(([name, transcript]) => {
+    const file = path.join(folder, `${name}.json`)
+    fs.writeFileSync(path.resolve(directory, file), `${toJson(transcript.messages)}\n`)
     return file
-  }
-  return [
-    write(`${report.experiment}-baseline.txt`, report.baseline),
-    ...report.runs.map((run) => write(`${report.experiment}-fault-${run.seed}.txt`, run.transcript)),
-    write(`${report.experiment}-guarded-${report.guarded.seed}.txt`, report.guarded.transcript),
-  ]
+  })
+}
+
+/** The arrays of a report by the names of their files. */
+function arraysOf({ baseline, runs }: { baseline: Transcript; runs: readonly Trial[] }): Record<string, Transcript> {
+  return { baseline, ...Object.fromEntries(runs.map((run) => [`seed-${run.seed}`, run.transcript])) }
 }
 
 /** So many transcripts are kept in memory; each run takes a few milliseconds. */
@@ -108,26 +293,41 @@ const MAX_RUNS = 10_000
 
 /** npm run lab */
 export const command: Command = {
-  usage:
-    "usage: npm run lab -- [EXPERIMENT] [--runs N] [--seed N] [--chapter sNN] [--json] [--save FOLDER] [--width N]",
-  async run(args, { out, err, progress, columns, paint, directory, root }) {
+  usage: `usage: npm run lab -- [EXPERIMENT] [--runs N] [--seed N] [--chapter sNN] [--change] [--guess] [--json] [--save FOLDER] [--width N] [--lang zh|en]
+       npm run lab -- EXPERIMENT --as sNN FILE [--before FILE] [the same]`,
+  async run(args, terminal) {
+    const { out, err, progress, columns, paint, directory, root, env } = terminal
     const { values, positionals } = parseArgs({
       args,
       allowPositionals: true,
       options: {
+        as: { type: "string" },
+        before: { type: "string" },
         runs: { type: "string" },
         seed: { type: "string" },
         chapter: { type: "string" },
+        guess: { type: "boolean", default: false },
+        change: { type: "boolean", default: false },
         width: { type: "string" },
         save: { type: "string" },
+        lang: { type: "string" },
         json: { type: "boolean", default: false },
       },
     })
-    const [name, ...more] = positionals
-    if (more.length > 0) throw new InputError(`expected one experiment, got "${positionals.join(" ")}"`)
+    const language = chooseLanguage(values.lang, env)
+    const style: Style = {
+      width: readWholeNumber("width", values.width, { fallback: columns ?? 120, least: 40, most: MAX_WIDTH }),
+      paint,
+      say: (en, zh) => (language === "zh" ? zh : en),
+      pick: (text) => text[language],
+    }
+    const [name, file, ...more] = positionals
+    const expected = values.as === undefined ? "one experiment" : "one experiment and one file"
+    if (more.length > 0 || (name !== undefined && (file === undefined) !== (values.as === undefined)))
+      throw new InputError(`expected ${expected}, got "${positionals.join(" ")}"`)
     if (name === undefined) {
       const list = EXPERIMENTS.map(({ id, invariant, title, first }) => ({ id, invariant, title, first }))
-      out(values.json ? toJson(list) : listExperiments(paint))
+      out(values.json ? toJson(list) : listExperiments(style))
       return 0
     }
     const experiment = EXPERIMENTS.find(({ id }) => id === name.toLowerCase())
@@ -135,21 +335,48 @@ export const command: Command = {
       throw new InputError(
         `unknown experiment "${name}": expected one of ${EXPERIMENTS.map(({ id }) => id).join(", ")}`,
       )
-    const chapter = values.chapter === undefined ? (CHAPTERS.at(-1) as Chapter) : findChapter(values.chapter)
+    if (values.as !== undefined && values.chapter !== undefined)
+      throw new InputError("--as says which chapter the file is to be: leave --chapter away")
+    if (values.before !== undefined && values.as === undefined)
+      throw new InputError("--before is your file as it was before the cut: it goes with --as")
     const runs = readWholeNumber("runs", values.runs, { fallback: 5, least: 1, most: MAX_RUNS })
     const most = Number.MAX_SAFE_INTEGER - MAX_RUNS
     const seed = readWholeNumber("seed", values.seed, { fallback: 1, least: 0, most })
-    const width = readWholeNumber("width", values.width, { fallback: columns ?? 120, least: 40, most: MAX_WIDTH })
     if (values.save !== undefined) prepareFolder(values.save, directory)
+    const keep = (arrays: Readonly<Record<string, Transcript>>): void => {
+      if (values.save === undefined) return
+      for (const saved of save(values.save, directory, arrays)) err(`saved ${visible(saved.split(path.sep).join("/"))}`)
+    }
+
+    if (values.as !== undefined && file !== undefined) {
+      const chapter = findChapter(values.as)
+      const resolve = (given: string): string => path.resolve(directory, given)
+      const before = values.before && resolve(values.before)
+      const own = { file: resolve(file), ...(before && { before }), seed, runs, root }
+      const report = await runOnOwnFile(experiment, chapter, own)
+      const left = before ? showFile(before, terminal) : style.say(`${chapter.id} as it is`, `${chapter.id} 原样`)
+      if (values.guess) await askForGuess(report, left, terminal, style)
+      const heads = { left, right: showFile(own.file, terminal) }
+      out(values.json ? toJson(report) : showOwn(experiment, report, heads, style))
+      keep(arraysOf(report))
+      return 0
+    }
+
+    const chapter = values.chapter === undefined ? (CHAPTERS.at(-1) as Chapter) : findChapter(values.chapter)
+    if (values.change) {
+      checkStart(experiment, chapter)
+      out(showChange(changeOf(experiment, readSource(chapterFile(chapter, root))), experiment, style).join("\n"))
+      return 0
+    }
     const tell = runs > 100 ? progress : undefined
     const show = (done: number): void => {
       if (done % 50 === 0) tell?.(`\r${done} of ${runs} runs`)
     }
     const report = await runExperiment(experiment, chapter, seed, runs, show, root)
     tell?.("\r\n")
-    out(values.json ? toJson(report) : showReport(experiment, report, width, paint))
-    if (values.save !== undefined)
-      for (const file of save(values.save, directory, report)) err(`saved ${visible(file)}`)
+    if (values.guess) await askForGuess(report, style.say("as it is", "原样"), terminal, style)
+    out(values.json ? toJson(report) : showReport(experiment, report, style))
+    keep({ ...arraysOf(report), [`guarded-${report.guarded.seed}`]: report.guarded.transcript })
     return 0
   },
 }

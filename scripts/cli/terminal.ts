@@ -1,8 +1,12 @@
 /** What a command prints on, how it ends, and what may never reach a terminal as it came. */
 import path from "node:path"
+import { createInterface } from "node:readline"
 import chalk, { Chalk, type ChalkInstance } from "chalk"
 import { FileError, InputError } from "../course/input-error.ts"
 import { ROOT } from "../course/source.ts"
+
+/** Says what to ask after an answer that will not do; undefined for one that does. */
+export type Judge = (answer: string) => string | undefined
 
 /** All that a command knows of the world besides its arguments. */
 export type Terminal = {
@@ -11,6 +15,8 @@ export type Terminal = {
   err(text: string): void
   /** Writes over the last line of somebody who looks on; missing where nobody does. */
   progress?: (text: string) => void
+  /** Asks the person until an answer will do, and gives that; undefined where no more answers come. */
+  ask(question: string, judge: Judge): Promise<string | undefined>
   /** How wide it is; undefined for a file or a pipe. */
   columns: number | undefined
   /** Colors, or none. */
@@ -43,12 +49,29 @@ export function openTerminal(): Terminal {
     out: (text) => console.log(text),
     err: (text) => console.error(text),
     ...(process.stderr.isTTY && { progress: (text: string) => void process.stderr.write(text) }),
+    ask: askOnStdin,
     columns: process.stdout.columns,
     paint: process.env.NO_COLOR ? new Chalk({ level: 0 }) : chalk,
     directory: process.cwd(),
     root: ROOT,
     env: process.env,
     closed: closed.signal,
+  }
+}
+
+/** Asks on standard error, so that what is printed can go elsewhere, and reads lines from standard input. */
+async function askOnStdin(question: string, judge: Judge): Promise<string | undefined> {
+  const lines = createInterface({ input: process.stdin })
+  try {
+    process.stderr.write(question)
+    for await (const answer of lines) {
+      const again = judge(answer)
+      if (again === undefined) return answer
+      process.stderr.write(again)
+    }
+    return undefined
+  } finally {
+    lines.close()
   }
 }
 

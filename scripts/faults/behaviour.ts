@@ -35,7 +35,7 @@ export const GUARD_OUT: readonly (readonly Edit[])[] = [
 ]
 
 /** An edit of the place where the loop records its results. The tools come from the request, or, from s06 on, from the snapshot. */
-function recordResults(write: (started: string) => string): readonly Edit[] {
+export function recordResults(write: (started: string) => string): readonly Edit[] {
   return ["input", "snapshot"].map((source) => {
     const started = `startToolCalls(message, ${source}.tools, options)`
     return [`    for (const pending of ${started}) record(await pending)\n`, write(started)]
@@ -171,7 +171,7 @@ export const FAULTS: readonly Fault[] = [
       [
         [
           "    const sealed = sealMessage(message)\n",
-          '    const sealed = sealMessage(message)\n    const first = this.#nodes.get("entry_1")\n    if (first !== undefined && this.#nodes.size > 1) {\n      first.message = Object.freeze({ ...first.message, content: "[old]" })\n      first.entry = Object.freeze({ ...first.entry, content: "[old]" })\n    }\n',
+          '    const sealed = sealMessage(message)\n    const first = this.#nodes.get("entry_1")\n    if (first) first.message = Object.freeze({ ...first.message, content: "[old]" })\n    if (first) first.entry = Object.freeze({ ...first.entry, content: "[old]" })\n',
         ],
       ],
     ],

@@ -2,9 +2,12 @@
  * The experiments of the fault lab. Each plays the same task on a chapter as it is, on the chapter with a fault, and on the chapter with the fault and the
  * guard, and says what to look for.
  */
+import { setImmediate as nextRound } from "node:timers/promises"
 import { groupInteractions, selectGroups } from "../../app/session/compaction.ts"
+import type * as Final from "../../s12_packages/code.ts"
+import type { Text } from "../course/language.ts"
 import type { ChapterId } from "../course/manifest.ts"
-import { atEachResult, type Edit, FAULTS, GUARD_OUT } from "../faults/behaviour.ts"
+import { type Edit, FAULTS, GUARD_OUT, recordResults } from "../faults/behaviour.ts"
 import {
   type Call,
   type Event,
@@ -29,15 +32,21 @@ export type Bench = {
 export type Experiment = {
   id: string
   invariant: string
-  title: string
+  title: Text
   first: ChapterId
-  /** The edits that plant the fault; none where the fault lies outside of the chapter. */
+  /** The edits that plant the fault; where it lies outside of the chapter, only those that take the guard out. */
   fault: readonly (readonly Edit[])[]
+  /** The fault, where it lies in the program around the chapter: what is written there, and what should be. */
+  around?: { right: string; wrong: string }
+  /** What somebody would have had in mind who wrote it. */
+  excuse: Text
   /** What stands in the way of the fault, in the chapters as they are. With `guarded`, the fault is planted and this is left in. */
-  guard: string
+  guard: Text
   guarded: readonly (readonly Edit[])[] | "unplanted"
   play(bench: Bench): Promise<Transcript>
-  question: string
+  question: Text
+  /** The function of the core that passes on what the service says, where the service is the first to complain. */
+  complaint?: "requestMessage"
   /** The command whose output answers the question. */
   next: string
 }
@@ -46,6 +55,8 @@ const FILES: Record<string, string> = {
   "config.txt": "notes.txt",
   "notes.txt": "remember the milk",
   "other.txt": "nothing here",
+  "plan.txt": "tidy up",
+  "ideas.txt": "none so far",
 }
 
 const read = (id: string, path: string): Call => ({ id, name: "read_file", input: { path } })
@@ -81,12 +92,14 @@ function lastResults({ messages }: Input): string[] {
     .map((message) => message.content)
 }
 
-/** The task with three calls: the first file names the one that matters. The model trusts the order of the results. */
+/** The task with five calls: the first file names the one that matters. The model trusts the order of the results. */
 function readConfigTask(): Turn[] {
   const answer = (input: Input, request: number): Event[] => {
-    if (request === 1)
-      return reply("I read three files.", [read("a", "config.txt"), read("b", "notes.txt"), read("c", "other.txt")])
-    if (request === 2) return reply("The first result names the file.", [read("d", lastResults(input)[0] ?? "")])
+    if (request === 1) {
+      const calls = Object.keys(FILES).map((file, index) => read("abcde"[index] ?? "", file))
+      return reply("I read five files.", calls)
+    }
+    if (request === 2) return reply("The first result names the file.", [read("f", lastResults(input)[0] ?? "")])
     return reply(`It says: ${lastResults(input)[0]}`)
   }
   return [
@@ -95,12 +108,30 @@ function readConfigTask(): Turn[] {
   ]
 }
 
-/** Runs each call after a random number of steps. */
-function withDelays({ program, random }: Bench, registry: ReturnType<typeof createTools>) {
-  return async (call: Call) => {
-    for (let steps = Math.floor(random() * 8); steps > 0; steps--) await undefined
-    return program.core.toolResult(call, registry.run(call))
+/** Runs each call after a random number of rounds of the event loop, so that calls made together really finish in another order. */
+function withDelays({ random }: Bench, registry: ReturnType<typeof createTools>): Final.ToolExecutor {
+  return async (call) => {
+    for (let rounds = Math.floor(random() * 6); rounds > 0; rounds--) await nextRound()
+    return { role: "toolResult", toolCallId: call.id, content: registry.run(call) }
   }
+}
+
+/** Lets the seed decide what `Math.random` gives while something is played, so that a run with chance in it comes again. */
+async function withRandom<Result>(random: () => number, play: () => Promise<Result>): Promise<Result> {
+  const original = Math.random
+  Math.random = random
+  try {
+    return await play()
+  } finally {
+    Math.random = original
+  }
+}
+
+/** What somebody would have had in mind who planted this fault. */
+function excuseOf(name: string, zh: string): Text {
+  const fault = FAULTS.find((candidate) => candidate.name === name)
+  if (fault === undefined) throw new Error(`there is no fault "${name}"`)
+  return { en: fault.excuse, zh }
 }
 
 /** The edits of a fault. Where a weld has changed the place there are several faults of one name: each edit then has a form for each. */
@@ -121,11 +152,14 @@ function withoutGuardOut(edits: readonly (readonly Edit[])[]): readonly (readonl
 
 const LOSE: readonly (readonly Edit[])[] = [
   ...GUARD_OUT,
-  atEachResult("if ((globalThis as never as { labRandom(): number }).labRandom() < 0.1) continue"),
+  recordResults((started) => `    for (const pending of ${started}) if (Math.random() >= 0.1) record(await pending)\n`),
 ]
 const LOG_ONLY: readonly (readonly Edit[])[] = [
   ...GUARD_OUT,
-  atEachResult('if (result.content.startsWith("error: ")) continue'),
+  recordResults(
+    (started) =>
+      `    for (const result of await Promise.all(${started}))\n      if (!result.content.startsWith("error: ")) record(result)\n`,
+  ),
 ]
 
 const TEXT = '      if (event?.type === "text_delta") '
@@ -142,10 +176,11 @@ export const EXPERIMENTS: readonly Experiment[] = [
   {
     id: "i4",
     invariant: "I4",
-    title: "results in completion order",
+    title: { en: "results in completion order", zh: "结果按完成的先后记录" },
     first: "s04",
     fault: faultNamed("completion-order"),
-    guard: "assertPairedToolCalls, before every request",
+    excuse: excuseOf("completion-order", "谁先做完谁先记。"),
+    guard: { en: "assertPairedToolCalls, before every request", zh: "每次请求之前的 assertPairedToolCalls" },
     guarded: withoutGuardOut(faultNamed("completion-order")),
     play: async (bench) => {
       const registry = createTools(bench.program, { ...FILES })
@@ -154,25 +189,28 @@ export const EXPERIMENTS: readonly Experiment[] = [
         execute: withDelays(bench, registry),
       })
       const right = (text: string): boolean => text === "assistant: It says: remember the milk"
-      return noticeAt(
-        transcript,
-        ({ text }) => text.startsWith("assistant: It says:") && !right(text),
-        "the answer is wrong, and nothing complained",
-      )
+      return noticeAt(transcript, ({ text }) => text.startsWith("assistant: It says:") && !right(text), {
+        en: "the answer is wrong, and nothing complained",
+        zh: "答案错了，却没有任何报错",
+      })
     },
-    question: "Is the answer wrong every time? Count over twenty runs.",
+    question: {
+      en: "Is the answer wrong every time? Count over twenty runs.",
+      zh: "答案每次都错吗？跑二十遍，数一数。",
+    },
     next: "npm run lab -- i4 --runs 20",
   },
   {
     id: "i2",
     invariant: "I2",
-    title: "one result in ten is lost",
+    title: { en: "one result in ten is lost", zh: "十个结果丢一个" },
     first: "s04",
     fault: LOSE,
-    guard: "assertPairedToolCalls, before every request",
+    excuse: { en: "It happens so rarely; the model will ask again.", zh: "很少碰上，真丢了模型会再要一次。" },
+    complaint: "requestMessage",
+    guard: { en: "assertPairedToolCalls, before every request", zh: "每次请求之前的 assertPairedToolCalls" },
     guarded: withoutGuardOut(LOSE),
     play: async (bench) => {
-      Object.assign(globalThis, { labRandom: bench.random })
       const registry = createTools(bench.program, { ...FILES })
       const files = Object.keys(FILES)
       const answer = (input: Input, request: number): Event[] => {
@@ -182,18 +220,27 @@ export const EXPERIMENTS: readonly Experiment[] = [
           files.map((file, index) => read(`${input.messages.length}_${index + 1}`, file)),
         )
       }
-      return record(bench.program, [{ prompt: "Read everything, three times.", answer }], { registry })
+      const turns: Turn[] = [{ prompt: "Read everything, three times.", answer }]
+      return withRandom(bench.random, () => record(bench.program, turns, { registry }))
     },
-    question: "Does the service's message name the call whose result is missing? Compare with what the guard says.",
+    question: {
+      en: "Does the service's message name the call whose result is missing? Compare with what the guard says.",
+      zh: "服务的报错里，有没有说丢的是哪个调用的结果？和守卫说的比一比。",
+    },
     next: "npm run lab -- i2 --runs 10",
   },
   {
     id: "i2-log",
     invariant: "I2",
-    title: "a throwing tool is only logged",
+    title: { en: "a throwing tool is only logged", zh: "工具抛了异常，只记了一行日志" },
     first: "s04",
     fault: LOG_ONLY,
-    guard: "assertPairedToolCalls, before every request",
+    excuse: {
+      en: "A failure belongs into the log, not into the conversation.",
+      zh: "出错了记日志就行，别塞进对话里。",
+    },
+    complaint: "requestMessage",
+    guard: { en: "assertPairedToolCalls, before every request", zh: "每次请求之前的 assertPairedToolCalls" },
     guarded: withoutGuardOut(LOG_ONLY),
     play: async (bench) => {
       const registry = createTools(bench.program, { ...FILES })
@@ -211,16 +258,20 @@ export const EXPERIMENTS: readonly Experiment[] = [
         { registry },
       )
     },
-    question: "After the failure, can the person go on? Look at the last request of the transcript with the fault.",
+    question: {
+      en: "After the failure, can the person go on? Look at the last request of the transcript with the fault.",
+      zh: "出事之后，用户还能接着用吗？看看带故障的记录里最后一次请求。",
+    },
     next: "npm run lab -- i2-log --json",
   },
   {
     id: "i3",
     invariant: "I3",
-    title: "a call with half its arguments runs",
+    title: { en: "a call with half its arguments runs", zh: "参数只到一半的调用跑了起来" },
     first: "s04",
     fault: faultNamed("truncated-call"),
-    guard: "the loop runs only the calls of a complete message",
+    excuse: excuseOf("truncated-call", "参数能解析，这个调用就没问题。"),
+    guard: { en: "the loop runs only the calls of a complete message", zh: "循环只执行完整消息里的调用" },
     guarded: "unplanted",
     play: async (bench) => {
       const files = { "config.js": 'export default { port: 3000, host: "localhost" }' }
@@ -238,18 +289,25 @@ export const EXPERIMENTS: readonly Experiment[] = [
         ],
         { registry },
       )
-      return noticeAt(transcript, ({ text }) => text.startsWith("result r: const a"), "the file holds seven characters")
+      return noticeAt(transcript, ({ text }) => text.startsWith("result r: const a"), {
+        en: "the file holds seven characters",
+        zh: "文件里只剩七个字符",
+      })
     },
-    question: "Would a stricter parser have helped? The arguments that ran are valid; look at the first deviation.",
+    question: {
+      en: "Would a stricter parser have helped? The arguments that ran are valid; look at the first deviation.",
+      zh: "换个更严格的解析器有用吗？跑起来的参数本身是合法的；看看第一处偏离。",
+    },
     next: "npm run lab -- i3 --json",
   },
   {
     id: "i5",
     invariant: "I5",
-    title: "history edited in place",
+    title: { en: "history edited in place", zh: "历史被就地改写" },
     first: "s04",
     fault: faultNamed("edited-history"),
-    guard: "what is recorded is frozen, and nothing replaces it",
+    excuse: excuseOf("edited-history", "旧消息太长了，反正没人再看。"),
+    guard: { en: "what is recorded is frozen, and nothing replaces it", zh: "记下的消息是冻结的，也没有谁去替换它" },
     guarded: "unplanted",
     play: async (bench) => {
       const registry = createTools(bench.program, { ...FILES })
@@ -269,22 +327,33 @@ export const EXPERIMENTS: readonly Experiment[] = [
         { prompt: "What was the word?", answer: remember },
       ]
       const transcript = await record(bench.program, turns, { registry })
-      return noticeAt(
-        transcript,
-        ({ text }) => text.includes("You never told me"),
-        "the model has forgotten, and the history cannot tell why",
-      )
+      return noticeAt(transcript, ({ text }) => text.includes("You never told me"), {
+        en: "the model has forgotten, and the history cannot tell why",
+        zh: "模型忘了，从历史里也看不出为什么",
+      })
     },
-    question: "Which request was the first that differed, and which message showed it? Count the messages between.",
+    question: {
+      en: "Which request was the first that differed, and which message showed it? Count the messages between.",
+      zh: "哪次请求最先不一样，哪条消息才让人看出来？数数中间隔了几条。",
+    },
     next: "npm run lab -- i5 --json",
   },
   {
     id: "i5-cut",
     invariant: "I5, I2",
-    title: "history cut by position instead of by groups",
+    title: { en: "history cut by position instead of by groups", zh: "按条数切历史，没有按组切" },
     first: "s04",
     fault: GUARD_OUT,
-    guard: "groups are atomic, and assertPairedToolCalls looks before every request",
+    around: {
+      right: "selectGroups(groupInteractions(history), 5, (group) => group.length).kept.flat()",
+      wrong: "history.slice(-5)",
+    },
+    excuse: { en: "Five messages are five messages.", zh: "五条就是五条。" },
+    complaint: "requestMessage",
+    guard: {
+      en: "groups are atomic, and assertPairedToolCalls looks before every request",
+      zh: "组不可拆分，而且每次请求之前 assertPairedToolCalls 都会检查",
+    },
     guarded: [],
     play: async (bench) => {
       const registry = createTools(bench.program, { ...FILES })
@@ -311,16 +380,23 @@ export const EXPERIMENTS: readonly Experiment[] = [
         kept,
       )
     },
-    question: "Both keep at most five messages. Why does one of them keep only two?",
+    question: {
+      en: "Both keep at most five messages. Why does one of them keep only two?",
+      zh: "两边都是最多留五条。为什么有一边只留了两条？",
+    },
     next: "npm run lab -- i5-cut --json",
   },
   {
     id: "i1",
     invariant: "I1",
-    title: "a vendor's field read in the core",
+    title: { en: "a vendor's field read in the core", zh: "核心里读了厂商的字段" },
     first: "s03",
     fault: VENDOR,
-    guard: "npm run check, rule I1-VENDOR",
+    excuse: {
+      en: "This service always sends the field, and it is right there.",
+      zh: "这家服务每次都带这个字段，顺手就能读到。",
+    },
+    guard: { en: "npm run check, rule I1-VENDOR", zh: "npm run check 的规则 I1-VENDOR" },
     guarded: "unplanted",
     play: async (bench) => {
       const answer = (_input: Input, request: number): Event[] => {
@@ -335,22 +411,25 @@ export const EXPERIMENTS: readonly Experiment[] = [
         answer,
       }))
       const transcript = await record(bench.program, turns, {})
-      return noticeAt(
-        transcript,
-        ({ text }) => text.startsWith("assistant [error]"),
-        "every answer of the other service is an error",
-      )
+      return noticeAt(transcript, ({ text }) => text.startsWith("assistant [error]"), {
+        en: "every answer of the other service is an error",
+        zh: "换了一家服务，每次回答都是错误",
+      })
     },
-    question: "How many messages went well before the fault showed? Would a test with one vendor have found it?",
+    question: {
+      en: "How many messages went well before the fault showed? Would a test with one vendor have found it?",
+      zh: "故障露面之前，有几条消息是好好的？只用一家服务来测，能测出来吗？",
+    },
     next: "npm run check",
   },
   {
     id: "i6",
     invariant: "I6",
-    title: "texts and code through one door",
+    title: { en: "texts and code through one door", zh: "文本和代码走同一道门" },
     first: "s08",
     fault: faultNamed("text-that-runs"),
-    guard: "resources are only ever read",
+    excuse: excuseOf("text-that-runs", "提示词里能写模板，多方便。"),
+    guard: { en: "resources are only ever read", zh: "资源只读，从不执行" },
     guarded: "unplanted",
     play: async (bench) => {
       const { program } = bench
@@ -366,18 +445,25 @@ export const EXPERIMENTS: readonly Experiment[] = [
         loader,
         ...(program.id >= "s11" && { trust: "trusted" as const }),
       })
-      return noticeAt(transcript, ({ text }) => text.includes("key-123"), "a text file has read a key")
+      return noticeAt(transcript, ({ text }) => text.includes("key-123"), {
+        en: "a text file has read a key",
+        zh: "一个文本文件读到了密钥",
+      })
     },
-    question: "Was a tool needed to steal the key? Look for a call in the transcript.",
+    question: {
+      en: "Was a tool needed to steal the key? Look for a call in the transcript.",
+      zh: "偷走密钥用到工具了吗？在记录里找找有没有调用。",
+    },
     next: "npm run lab -- i6 --json",
   },
   {
     id: "i6-trust",
     invariant: "I6",
-    title: "an untrusted project is loaded all the same",
+    title: { en: "an untrusted project is loaded all the same", zh: "不可信的项目照样加载" },
     first: "s11",
     fault: faultNamed("trust-ignored"),
-    guard: "load gives nothing unless the project is trusted",
+    excuse: excuseOf("trust-ignored", "不过是些文字。"),
+    guard: { en: "load gives nothing unless the project is trusted", zh: "项目不可信，load 什么也不给" },
     guarded: "unplanted",
     play: async (bench) => {
       const { program } = bench
@@ -392,9 +478,15 @@ export const EXPERIMENTS: readonly Experiment[] = [
       }
       const turns: Turn[] = [{ prompt: "What is this project for?", answer }]
       const transcript = await record(program, turns, { registry, loader, trust: "untrusted" })
-      return noticeAt(transcript, ({ text }) => text.startsWith("assistant: DEPLOY_KEY"), "the answer gives a key away")
+      return noticeAt(transcript, ({ text }) => text.startsWith("assistant: DEPLOY_KEY"), {
+        en: "the answer gives a key away",
+        zh: "回答里泄露了密钥",
+      })
     },
-    question: "Which request was the first to carry a stranger's words? Did any hook or tool refuse them?",
+    question: {
+      en: "Which request was the first to carry a stranger's words? Did any hook or tool refuse them?",
+      zh: "陌生人的话最先出现在哪次请求里？有没有哪个钩子或工具拦过它？",
+    },
     next: "npm run lab -- i6-trust --json",
   },
 ]

@@ -5,6 +5,7 @@ import { InputError } from "../course/input-error.ts"
 import type { Chapter } from "../course/manifest.ts"
 import { chapterFile, ROOT, readSource } from "../course/source.ts"
 import { loadProgram, plant } from "../faults/plant.ts"
+import { type Change, changeOf, lineOfFunction } from "./change.ts"
 import type { Bench, Experiment } from "./experiments.ts"
 import { type Core, distance, firstDeviation, randomFrom, type Transcript } from "./session.ts"
 
@@ -24,6 +25,10 @@ export type LabReport = {
   invariant: string
   chapter: string
   seed: number
+  /** What the fault changes in the chapter. */
+  change: Change
+  /** The line of code.ts out of which a service's complaint comes, where the service is the first to complain. */
+  complaint?: number
   baseline: Transcript
   runs: Trial[]
   guarded: Trial
@@ -32,10 +37,15 @@ export type LabReport = {
 /** Texts of chapters that are known to be valid. */
 const valid = new Set<string>()
 
-async function programFor(file: string, experiment: Experiment, variant: Bench["variant"]): Promise<Core> {
+/** The text of a chapter. Throws an `InputError` where it is none. */
+function readChapter(file: string): string {
   const text = readSource(file)
   if (!valid.has(text)) parseSource(file, text)
   valid.add(text)
+  return text
+}
+
+async function programFor(text: string, experiment: Experiment, variant: Bench["variant"]): Promise<Core> {
   const edits =
     variant === "fault"
       ? experiment.fault
@@ -45,11 +55,18 @@ async function programFor(file: string, experiment: Experiment, variant: Bench["
   return loadProgram<Core>(plant(text, edits))
 }
 
-function compare(baseline: Transcript, transcript: Transcript, seed: number): Trial {
+/** Compares a run with the baseline. */
+export function compare(baseline: Transcript, transcript: Transcript, seed: number): Trial {
   const deviation = firstDeviation(baseline, transcript)
   const { visible } = transcript
   if (deviation < 0 || visible === undefined) return { seed, transcript, deviation }
   return { seed, transcript, deviation, distance: distance(transcript, deviation, visible.line) }
+}
+
+/** Throws an `InputError` for a chapter that does not have yet what the experiment breaks. */
+export function checkStart(experiment: Experiment, chapter: Chapter): void {
+  if (chapter.id < experiment.first)
+    throw new InputError(`${experiment.id} can be run from ${experiment.first} on, not on ${chapter.id}`)
 }
 
 /** Runs an experiment: the baseline once, the fault with `runs` seeds from `seed` on, and the guard with the first seed that shows something. */
@@ -61,26 +78,28 @@ export async function runExperiment(
   progress: (done: number) => void = () => {},
   root: string = ROOT,
 ): Promise<LabReport> {
-  if (chapter.id < experiment.first)
-    throw new InputError(`${experiment.id} can be run from ${experiment.first} on, not on ${chapter.id}`)
-  const file = chapterFile(chapter, root)
+  checkStart(experiment, chapter)
+  const text = readChapter(chapterFile(chapter, root))
+  const change = changeOf(experiment, text)
   const play = async (core: Core, variant: Bench["variant"], from: number): Promise<Transcript> => {
     return experiment.play({ program: { id: chapter.id, core }, random: randomFrom(from), variant })
   }
-  const baseline = await play(await programFor(file, experiment, "baseline"), "baseline", seed)
-  const damaged = await programFor(file, experiment, "fault")
+  const baseline = await play(await programFor(text, experiment, "baseline"), "baseline", seed)
+  const damaged = await programFor(text, experiment, "fault")
   const found: Trial[] = []
   for (let index = 0; index < runs; index++) {
     found.push(compare(baseline, await play(damaged, "fault", seed + index), seed + index))
     progress(index + 1)
   }
   const shown = found.find((run) => run.deviation >= 0)?.seed ?? seed
-  const guarded = compare(baseline, await play(await programFor(file, experiment, "guarded"), "guarded", shown), shown)
+  const guarded = compare(baseline, await play(await programFor(text, experiment, "guarded"), "guarded", shown), shown)
   return {
     experiment: experiment.id,
     invariant: experiment.invariant,
     chapter: chapter.id,
     seed,
+    change,
+    ...(experiment.complaint && { complaint: lineOfFunction(text, experiment.complaint) }),
     baseline,
     runs: found,
     guarded,

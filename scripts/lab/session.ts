@@ -1,6 +1,7 @@
 /** One way for the lab to talk to any chapter, and the parts that every experiment uses: a seed, a strict service, a transcript. */
 import { createHash } from "node:crypto"
 import type * as Final from "../../s12_packages/code.ts"
+import type { Text } from "../course/language.ts"
 import type { ChapterId } from "../course/manifest.ts"
 
 export type Core = typeof Final
@@ -27,13 +28,15 @@ export type Line = {
 /** What a run of an experiment leaves behind. */
 export type Transcript = {
   lines: Line[]
+  /** The history at the end, whole. */
+  messages: Message[]
   /** Where somebody could have noticed: the index of a line, and what could be seen there. */
-  visible?: { line: number; what: string }
+  visible?: { line: number; what: Text }
 }
 
 /** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
 export function randomFrom(seed: number): () => number {
-  let state = seed >>> 0
+  let state = Math.imul(seed, 0x9e3779b1) >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
@@ -113,6 +116,12 @@ function digest(input: Input): string {
   return createHash("sha256").update(JSON.stringify(input)).digest("hex").slice(0, 4)
 }
 
+/** Who complained, and in which words. */
+function said(en: string, zh: string, error: unknown): Text {
+  const words = `"${(error as Error).message}"`
+  return { en: `${en} ${words}`, zh: `${zh} ${words}` }
+}
+
 /** Plays turns on a program and writes down what is sent and what is stored, in the order in which it happens. */
 export async function record(
   program: Program,
@@ -125,6 +134,7 @@ export async function record(
   fill(program, state, start)
   const transcript: Transcript = {
     lines: start.map((message) => ({ kind: "message", text: describeMessage(message) })),
+    messages: [],
   }
   const note = (kind: Line["kind"], text: string, sent?: Input): number =>
     transcript.lines.push({ kind, text, ...(sent && { sent: structuredClone(sent) }) }) - 1
@@ -133,6 +143,7 @@ export async function record(
     const history = historyOf(program, state)
     for (const message of history.slice(stored)) note("message", describeMessage(message))
     stored = Math.max(stored, history.length)
+    transcript.messages = structuredClone(history)
   }
   let requests = 0
   for (const turn of turns) {
@@ -147,7 +158,7 @@ export async function record(
         try {
           refuseUnpaired(input.messages)
         } catch (error) {
-          transcript.visible ??= { line: at, what: `the service answers "${(error as Error).message}"` }
+          transcript.visible ??= { line: at, what: said("the service answers", "服务答的是", error) }
           throw error
         }
         yield* turn.answer(input, requests)
@@ -159,7 +170,7 @@ export async function record(
     } catch (error) {
       catchUp()
       const at = note("note", `stopped: ${(error as Error).message}`)
-      transcript.visible ??= { line: at, what: `the guard says "${(error as Error).message}"` }
+      transcript.visible ??= { line: at, what: said("the guard says", "守卫说", error) }
       return transcript
     }
   }
@@ -167,7 +178,7 @@ export async function record(
 }
 
 /** Notes where a person would notice, when nothing noticed before. */
-export function noticeAt(transcript: Transcript, find: (line: Line) => boolean, what: string): Transcript {
+export function noticeAt(transcript: Transcript, find: (line: Line) => boolean, what: Text): Transcript {
   const line = transcript.lines.findIndex(find)
   if (line >= 0) transcript.visible ??= { line, what }
   return transcript

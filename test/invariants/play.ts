@@ -58,6 +58,8 @@ export type Observation = {
   entries: string[][]
   leaves: (string | null)[]
   requests: { messages: Message[]; tools: { name: string }[] }[]
+  /** For each request the turn in which it was sent, counted from 0. */
+  turnOf: number[]
   /** All messages at the end, in the order of their arrival. */
   stored: Message[]
   /** What has to be stored for each request: the ids of the calls to keep, and whether these may run. */
@@ -202,6 +204,7 @@ export async function play(chapter: Driver, script: Script): Promise<Observation
     entries: [],
     leaves: [],
     requests: [],
+    turnOf: [],
     stored: [],
     due: [],
     ran: [],
@@ -228,6 +231,7 @@ export async function play(chapter: Driver, script: Script): Promise<Observation
     let asked = 0
     const next = (input: unknown): Iterable<ProviderEvent> => {
       seen.requests.push(structuredClone(input) as Observation["requests"][number])
+      seen.turnOf.push(turn)
       const reply = replies[asked++] ?? { text: "done", calls: [], end: "stop" }
       const keys = reply.calls.map((_call, index) => `t${turn}r${asked}c${index}`)
       const due = readReply(reply)

@@ -239,6 +239,20 @@ export const PROPERTIES: readonly Property[] = [
   },
   {
     invariant: "I5",
+    title: "what the model was sent still stands in the history when the turn is over",
+    first: "s01",
+    check: overScripts((seen) => {
+      for (const [index, { messages }] of seen.requests.entries()) {
+        const history = seen.histories[seen.turnOf[index] ?? -1] ?? []
+        const [sent, kept] = [messages, history.slice(0, messages.length)].map((list) =>
+          JSON.stringify(list.map(wordsOf)),
+        )
+        demand(sent === kept, () => `I5: request ${index + 1} held ${sent}, and the history holds ${kept}`)
+      }
+    }),
+  },
+  {
+    invariant: "I5",
     title: "what is stored can be sent: no text holds half a character, which no service takes as it is",
     first: "s01",
     check: overScripts((seen) => {
@@ -259,7 +273,7 @@ export const PROPERTIES: readonly Property[] = [
   },
   {
     invariant: "I5",
-    title: "the path can be rebuilt from the entries, and it is what the model is sent",
+    title: "the path can be rebuilt from the entries",
     first: "s07",
     check: overScripts((seen) => {
       for (const [turn, texts] of seen.entries.entries()) {
@@ -459,6 +473,14 @@ export const PROPERTIES: readonly Property[] = [
     },
   },
 ]
+
+/** Who said what in a message, and which calls; neither why it ended nor what somebody else may have added. */
+function wordsOf(message: Message): unknown[] {
+  const { role, content } = message
+  if (role === "toolResult") return [role, content, message.toolCallId]
+  const calls = role === "assistant" ? (message.toolCalls ?? []) : []
+  return [role, content, ...calls.map(({ id, name, input }) => [id, name, Object.entries(input)])]
+}
 
 /** A message with its fields in one order. */
 function inOrder(message: Message): [string, unknown][] {

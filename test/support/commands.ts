@@ -31,15 +31,16 @@ export type StartOptions = {
   preload?: string
   /** Whether to open a channel for messages. */
   channel?: boolean
+  /** What a person answers when a command asks, in this order. */
+  answers?: readonly string[]
 }
 
-/** The environment, without what a terminal, a build server, a git hook or the run of the tests has put there. */
+/** The environment, without what a terminal, a build server, a git hook or the run of the tests has put there, and in no language of its own. */
 function plainEnvironment(): Record<string, string | undefined> {
-  return Object.fromEntries(
-    Object.entries(process.env).filter(
-      ([name]) => !/^(GIT_|GITHUB_|VITEST|TEST_|INVARIANT_|FORCE_COLOR$|INIT_CWD$)/.test(name),
-    ),
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(GIT_|GITHUB_|VITEST|TEST_|INVARIANT_|FORCE_COLOR$|INIT_CWD$)/.test(name),
   )
+  return { ...Object.fromEntries(kept), LC_ALL: "C" }
 }
 
 /** Starts a TypeScript file, without colors unless `env` asks for them. */
@@ -125,7 +126,7 @@ export function runScript(
 /** A terminal that keeps what a command prints. It has colors where `env` asks for them. */
 export function recordTerminal(
   root: string,
-  { cwd = root, env = {} }: StartOptions = {},
+  { cwd = root, env = {}, answers = [] }: StartOptions = {},
 ): {
   terminal: Terminal
   run: Run
@@ -141,6 +142,15 @@ export function recordTerminal(
     },
     err(text) {
       run.stderr += `${text}\n`
+    },
+    async ask(question, judge) {
+      run.stderr += question
+      for (const answer of answers) {
+        const again = judge(answer)
+        if (again === undefined) return answer
+        run.stderr += again
+      }
+      return undefined
     },
     columns: undefined,
     paint: new Chalk({ level: !NO_COLOR && FORCE_COLOR === "1" ? 1 : 0 }),
