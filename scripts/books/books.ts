@@ -280,7 +280,7 @@ function buildOf(page: Page): Part[] {
   const parts = [
     ...headings.map(({ line, depth }) => ({ line, part: "#".repeat(depth) })),
     ...rows.map(({ line, cells }) => ({ line, part: `row of ${cells.length}` })),
-    ...comments.map(({ line, text }) => ({ line, part: `<!-- ${text} -->` })),
+    ...comments.map(({ line, text }) => ({ line, part: `<!-- ${text.replace(/ --lang (zh|en)\b/, "")} -->` })),
     ...blocks.flatMap((block) => [{ line: block.line, part: "block" }, ...linesIn(block)]),
   ]
   return parts.sort((a, b) => a.line - b.line)
