@@ -1,10 +1,20 @@
 /**
- * How much of a history fits into a request. Pure functions: the same history and the same budget give the same result, to the byte (I5).
+ * How much of a history fits into a request, and what is told in place of the rest. The same history and the same budget give the same cut, to the
+ * byte (I5).
  *
  * A group is a message of the person and all that it led to. Groups are atomic, so that calls and results are never parted (I2). What is kept is
  * the longest run of whole groups at the end: to pick groups here and there would tell the model a story with gaps.
  */
-import { type AgentMessage, assertPairedToolCalls } from "../../s12_packages/code.ts"
+import {
+  type AgentMessage,
+  type AssistantMessage,
+  assertPairedToolCalls,
+  cutText,
+  failMessage,
+} from "../../s12_packages/code.ts"
+import type { CompactionRecord } from "../protocol.ts"
+import { fromStored } from "./convert.ts"
+import type { JsonlSessionStore } from "./session-store.ts"
 
 /** Messages that belong together, oldest first. Only the first group of a history may start with something else than the person's words. */
 export type Interaction<Message extends AgentMessage = AgentMessage> = readonly Message[]
@@ -62,3 +72,90 @@ export function selectGroups<Message extends AgentMessage>(
   }
   return { dropped: groups.slice(0, first), kept: groups.slice(first), cost }
 }
+
+/** Makes a summary of messages that will be left out, oldest first. With `stopReason` other than `stop` it is none. */
+export type Summarize = (messages: readonly AgentMessage[]) => Promise<AssistantMessage> | AssistantMessage
+
+/** What a compaction goes by. All costs are in the unit of the counter. */
+export type CompactionOptions = {
+  /** What a request may cost. */
+  budget: number
+  /** What a request costs without any message: system prompt, tools, room for the answer. */
+  fixedCost: number
+  countTokens: (messages: readonly AgentMessage[]) => number
+  summarize: Summarize
+}
+
+/** What came of a compaction, and why there is none. */
+export type CompactionResult =
+  | { done: true; record: CompactionRecord }
+  | { done: false; reason: "not needed" | "no progress" | "the session moved" }
+  | { done: false; reason: "no summary"; why: string }
+
+/** A cheap estimate: four characters to a token, and a few tokens for each message. */
+export function estimateTokens(messages: readonly AgentMessage[]): number {
+  return messages.reduce((sum, message) => sum + 4 + Math.ceil(JSON.stringify(message).length / 4), 0)
+}
+
+/**
+ * Compacts the branch on which a session stands, if its context does not fit the budget: the longest suffix of whole groups stays as it is, what is in
+ * front of it goes into a summary, and one record is appended. Nothing of the session goes. A summary that is empty, failed or cut off appends nothing,
+ * and where nothing could be left out nobody is asked for one. Rejects for a budget or a counter that is no number.
+ */
+export async function compact(store: JsonlSessionStore, options: CompactionOptions): Promise<CompactionResult> {
+  const { budget, fixedCost, countTokens } = options
+  const { summary, records } = store.keptPath()
+  const messages = records.map(({ message }) => fromStored(message))
+  const tokensBefore = fixedCost + countTokens(store.buildContext())
+  if (tokensBefore <= budget) return { done: false, reason: "not needed" }
+  const { dropped, kept } = selectGroups(groupInteractions(messages), budget - fixedCost, countTokens)
+  const left = dropped.flat()
+  const entryId = store.leafId
+  if (left.length === 0 || entryId === null) return { done: false, reason: "no progress" }
+  const answer = await summarizeSafely(options.summarize, left)
+  const why = findSummaryProblem(answer)
+  if (why !== undefined) return { done: false, reason: "no summary", why }
+  if (store.leafId !== entryId) return { done: false, reason: "the session moved" }
+  // What the last compaction said is kept word for word: a summary of a summary loses a little each time.
+  const whole = summary === undefined ? answer.content : `${summary}\n\n${answer.content}`
+  const firstKeptEntryId = kept.length === 0 ? null : (records[left.length]?.id ?? null)
+  return { done: true, record: store.appendCompaction({ entryId, summary: whole, firstKeptEntryId, tokensBefore }) }
+}
+
+async function summarizeSafely(summarize: Summarize, messages: readonly AgentMessage[]): Promise<AssistantMessage> {
+  try {
+    return await summarize(messages)
+  } catch (error) {
+    return failMessage("", error)
+  }
+}
+
+/** Why an answer is no summary; undefined when it is one. */
+function findSummaryProblem({ content, stopReason, toolCalls }: AssistantMessage): string | undefined {
+  if (stopReason === "error") return content
+  if (toolCalls !== undefined || stopReason !== "stop") return "the model asked for tools instead"
+  return content.trim() === "" ? "the model said nothing" : undefined
+}
+
+/** A summary without a model: what was asked, which tools ran, and how it ended, a line for each. The same messages give the same lines. */
+export function outline(messages: readonly AgentMessage[]): AssistantMessage {
+  const lines = groupInteractions(messages).map((group) => {
+    const asked = group[0]?.role === "user" ? group[0].content : ""
+    const calls = group.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []))
+    const answer = group.findLast((message) => message.role === "assistant")?.content ?? ""
+    const tools =
+      calls.length === 0
+        ? ""
+        : ` [${calls.map(({ name, input }) => [name, ...Object.values(input)].join(" ")).join("; ")}]`
+    return `- asked: ${shorten(asked)}${tools} → ${shorten(answer)}`
+  })
+  return { role: "assistant", content: lines.join("\n"), stopReason: "stop" }
+}
+
+/** The beginning of a text, in one line. */
+function shorten(text: string): string {
+  return cutText(text.replace(/\s+/g, " ").trim(), MAX_OUTLINE_CHARS).split("\n")[0] ?? ""
+}
+
+/** How much of a text an outline keeps, in characters. */
+const MAX_OUTLINE_CHARS = 160

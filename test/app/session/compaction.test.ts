@@ -1,8 +1,8 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { groupInteractions, selectGroups } from "../../app/session/compaction.ts"
-import { assertPairedToolCalls } from "../../s12_packages/code.ts"
-import { call, type Message, result } from "../support/driver.ts"
+import { groupInteractions, selectGroups } from "../../../app/session/compaction.ts"
+import { assertPairedToolCalls } from "../../../s12_packages/code.ts"
+import { call, type Message, result } from "../../support/driver.ts"
 
 const user = (content: string): Message => ({ role: "user", content })
 const says = (content: string): Message => ({ role: "assistant", content, stopReason: "stop" })
