@@ -1,0 +1,475 @@
+import { setImmediate as nextRound } from "node:timers/promises"
+import { describe, expect, test, vi } from "vitest"
+import { AppRegistry, type RunContext, runAgentLoop } from "../../../app/agent/loop.ts"
+import { MockModel } from "../../../app/agent/mock-model.ts"
+import { createProvider } from "../../../app/agent/model.ts"
+import { decide, soundsSecret } from "../../../app/agent/tool-policy.ts"
+import type { ToolDefinition } from "../../../app/agent/tools.ts"
+import type { AgentEvent, Question } from "../../../app/protocol.ts"
+import {
+  type AgentMessage,
+  assertPairedToolCalls,
+  type Provider,
+  SessionTree,
+  toProviderMessage,
+} from "../../../s12_packages/code.ts"
+import { ask as asks, call, cut, type ProviderEvent, say } from "../../support/driver.ts"
+
+const tool = (
+  name: string,
+  handler: ToolDefinition["handler"],
+  more: Partial<ToolDefinition> = {},
+): ToolDefinition => ({
+  spec: { name, description: name, input: { text: "any" } },
+  handler,
+  source: "built-in",
+  readOnly: true,
+  ...more,
+})
+
+/** A provider that plays one list of events for each request, and then says "done". */
+function playing(
+  ...replies: (Iterable<ProviderEvent> | (() => AsyncGenerator<ProviderEvent>))[]
+): Provider & { requests: number } {
+  const provider = {
+    requests: 0,
+    async *stream() {
+      const reply = replies[provider.requests++] ?? say("done")
+      yield* typeof reply === "function" ? reply() : reply
+    },
+  }
+  return provider
+}
+
+const never = new Promise<never>(() => {})
+
+async function runWith(context: Partial<RunContext> & Pick<RunContext, "model">) {
+  const tree = new SessionTree()
+  const result = await runAgentLoop({ prompt: "go", messages: tree, tools: [], retries: 0, ...context })
+  assertPairedToolCalls(tree.currentPath().map(toProviderMessage))
+  return { ...result, tree }
+}
+
+const kinds = (events: readonly AgentEvent[]): string[] => events.map(({ type }) => type)
+const results = (messages: readonly AgentMessage[]): string[] =>
+  messages.flatMap((message) => (message.role === "toolResult" ? [`${message.toolCallId} ${message.content}`] : []))
+
+describe("runAgentLoop", () => {
+  test("gives the new messages, not the whole conversation, and tells what happens in its order", async () => {
+    const tree = new SessionTree()
+    tree.append({ role: "user", content: "before" })
+    tree.append({ role: "assistant", content: "yes", stopReason: "stop" })
+    const { newMessages, events, message } = await runAgentLoop({
+      prompt: "go",
+      messages: tree,
+      tools: [tool("echo", ({ text = "" }) => text)],
+      model: playing(asks(call("a"))),
+    })
+    expect(newMessages.map(({ role }) => role)).toEqual(["user", "assistant", "toolResult", "assistant"])
+    expect(kinds(events)).toEqual([
+      "run_start",
+      "message_start",
+      "tool_call",
+      "tool_decision",
+      "message_start",
+      "text_delta",
+      "run_done",
+    ])
+    expect(message.content).toBe("done")
+    expect(events.at(-1)).toEqual({ type: "run_done", stopReason: "stop", text: "done" })
+  })
+
+  test("goes on from a list of messages whose last is the person's, without a tree", async () => {
+    const { newMessages } = await runAgentLoop({
+      messages: [{ role: "user", content: "go" }],
+      tools: [],
+      model: playing(),
+    })
+    expect(newMessages).toEqual([{ role: "assistant", content: "done", stopReason: "stop" }])
+  })
+
+  test("takes a model that only knows complete", async () => {
+    const model = {
+      complete: async () => ({
+        role: "assistant" as const,
+        content: [{ type: "text" as const, text: "whole answer" }],
+        stopReason: "stop" as const,
+      }),
+    }
+    const { message, events } = await runWith({ model })
+    expect(message.content).toBe("whole answer")
+    expect(kinds(events).filter((kind) => kind === "text_delta").length).toBeGreaterThan(1)
+  })
+
+  test("tells the model the system prompt", async () => {
+    const seen: string[] = []
+    await runWith({
+      systemPrompt: "Be brief.",
+      model: {
+        async *stream({ systemPrompt }) {
+          seen.push(systemPrompt)
+          yield* say("ok")
+        },
+      },
+    })
+    expect(seen[0]).toContain("Be brief.")
+  })
+
+  test("rejects, and records nothing, where the core refuses the turn", async () => {
+    const tree = new SessionTree()
+    const release = tree.acquire()
+    await expect(runAgentLoop({ prompt: "go", messages: tree, tools: [], model: playing() })).rejects.toThrow(
+      "already running",
+    )
+    release()
+    expect(tree.allEntries()).toEqual([])
+  })
+
+  test("asks once more for an answer that broke off, and no more often", async () => {
+    const provider = playing(cut(say("half an ans")), say("whole"))
+    const { newMessages, events } = await runWith({ model: provider, retries: 1 })
+    expect(newMessages.map((message) => [message.role, message.content.split("\n")[0]])).toEqual([
+      ["user", "go"],
+      ["assistant", "half an ans"],
+      ["assistant", "whole"],
+    ])
+    expect(kinds(events)).toContain("notice")
+    const always = playing(...Array.from({ length: 9 }, () => cut(say("half"))))
+    expect((await runWith({ model: always, retries: 1 })).message.stopReason).toBe("error")
+    expect(always.requests).toBe(2)
+  })
+})
+
+describe("what is known of a call", () => {
+  test("is what happened, and not how its text begins", async () => {
+    const { CallTracker } = await import("../../../app/agent/loop.ts")
+    const tracker = new CallTracker()
+    const tools = [
+      tool("lies", () => "error: this is only the text of a file"),
+      tool("fails", () => {
+        throw new Error("no such file")
+      }),
+      tool("odd", (() => 7) as never),
+    ]
+    await runAgentLoop(
+      {
+        prompt: "go",
+        messages: new SessionTree(),
+        tools,
+        model: playing(asks(call("a", "lies"), call("b", "fails"), call("c", "odd"), call("d", "unknown"))),
+      },
+      tracker,
+    )
+    expect(["a", "b", "c", "d"].map((id) => tracker.isError(id))).toEqual([false, true, true, true])
+  })
+})
+
+describe("a policy", () => {
+  const echo = tool("echo", ({ text = "" }) => text)
+
+  test("blocks with a reason, and what is blocked is an error and does not run", async () => {
+    const handler = vi.fn(() => "ran")
+    const { newMessages, events } = await runWith({
+      tools: [tool("echo", handler)],
+      model: playing(asks(call("a"))),
+      beforeToolCall: () => ({ type: "block", reason: "not today" }),
+    })
+    expect(results(newMessages)).toEqual(["a error: blocked: not today"])
+    expect(events).toContainEqual({
+      type: "tool_decision",
+      toolCallId: "a",
+      decision: { type: "block", reason: "blocked: not today" },
+    })
+    expect(handler).not.toHaveBeenCalled()
+  })
+
+  test("rewrites, and what runs is what was decided on last", async () => {
+    const { newMessages } = await runWith({
+      tools: [echo],
+      model: playing(asks(call("a", "echo", { text: "one" }))),
+      beforeToolCall: [
+        ({ input }) => (input.text === "one" ? { type: "rewrite", input: { text: "two" } } : { type: "allow" }),
+        ({ input }) => (input.text === "two" ? { type: "rewrite", input: { text: "three" } } : { type: "allow" }),
+        ({ input }) => (input.text === "one" ? { type: "block", reason: "one" } : { type: "allow" }),
+      ],
+    })
+    expect(results(newMessages)).toEqual(["a three"])
+    // The history holds what the model asked for.
+    expect(newMessages[1]).toMatchObject({ toolCalls: [{ input: { text: "one" } }] })
+  })
+
+  test("blocks what a later rule rewrote into something forbidden, and rules that rewrite without end", async () => {
+    const forbid = decide(
+      [
+        ({ input }) => (input.text === "bad" ? { type: "block", reason: "bad" } : { type: "allow" }),
+        ({ input }) => (input.text === "bad" ? { type: "allow" } : { type: "rewrite", input: { text: "bad" } }),
+      ],
+      call("a"),
+      echo,
+    )
+    expect(await forbid).toMatchObject({ block: "bad" })
+    const endless = decide([({ input }) => ({ type: "rewrite", input: { text: `${input.text}x` } })], call("a"), echo)
+    expect(await endless).toMatchObject({ block: expect.stringContaining("without end") })
+  })
+
+  test("that throws, rejects or gives no decision blocks", async () => {
+    for (const rule of [
+      () => {
+        throw new Error("boom")
+      },
+      () => Promise.reject(new Error("later")),
+      () => undefined,
+      () => ({ type: "maybe" }),
+    ]) {
+      const { newMessages } = await runWith({
+        tools: [echo],
+        model: playing(asks(call("a"))),
+        beforeToolCall: rule as never,
+      })
+      expect(results(newMessages)[0]).toMatch(/^a error: /)
+    }
+  })
+
+  test.each([
+    "secret.md",
+    "SECRET",
+    "my-Secret-plan.md",
+    "ｓｅｃｒｅｔ",
+    "s\u200becret",
+    "sécrét",
+    "s.e.c.r.e.t",
+    "ѕесrеt",
+    "秘密.md",
+    "秘\u200b密",
+    "祕密",
+  ])("knows %j for secret", (name) => expect(soundsSecret(name)).toBe(true))
+
+  test.each(["sector.md", "recipes", "secre", "秘书.md"])("does not take %j for secret", (name) =>
+    expect(soundsSecret(name)).toBe(false),
+  )
+})
+
+describe("a question", () => {
+  const damaging = (handler: ToolDefinition["handler"]): ToolDefinition =>
+    tool("danger", handler, { readOnly: false, source: "extension" })
+
+  test("is asked before a tool that does not say that it only reads, and shows the call", async () => {
+    const asked: Question[] = []
+    const { newMessages, events } = await runWith({
+      tools: [damaging(() => "done it")],
+      model: playing(asks(call("a", "danger", { text: "x" }))),
+      ask: async (question) => {
+        asked.push(question)
+        return true
+      },
+    })
+    expect(asked).toEqual([
+      expect.objectContaining({ toolCallId: "a", text: 'runs danger, a tool of an extension, with text = "x"' }),
+    ])
+    expect(results(newMessages)).toEqual(["a done it"])
+    expect(kinds(events)).toEqual(expect.arrayContaining(["question", "answer"]))
+  })
+
+  test.each<[string, RunContext["ask"]]>([
+    ["no", async () => false],
+    ["nobody to ask", undefined],
+    ["a failure", () => Promise.reject(new Error("gone"))],
+    ["something else than true", async () => "yes" as never],
+  ])("that gets %s lets nothing run", async (_name, ask) => {
+    const handler = vi.fn(() => "ran")
+    const { newMessages } = await runWith({
+      tools: [damaging(handler)],
+      model: playing(asks(call("a", "danger"))),
+      ...(ask && { ask }),
+    })
+    expect(results(newMessages)).toEqual(["a error: blocked: the person did not allow it"])
+    expect(handler).not.toHaveBeenCalled()
+  })
+
+  test("that shows something else when it is answered lets nothing run", async () => {
+    let old = "one"
+    const handler = vi.fn(() => "ran")
+    const writer = tool("write", handler, {
+      readOnly: false,
+      preview: () => ({ text: "replaces n", before: old, after: "new", file: "n" }),
+    })
+    const { newMessages } = await runWith({
+      tools: [writer],
+      model: playing(asks(call("a", "write"))),
+      ask: async (question) => {
+        expect(question.diff).toContain("-one")
+        old = "two"
+        return true
+      },
+    })
+    expect(results(newMessages)[0]).toMatch(/^a error: blocked/)
+    expect(handler).not.toHaveBeenCalled()
+  })
+})
+
+describe("cancelling", () => {
+  const soon = async <Value>(promise: Promise<Value>): Promise<Value> => {
+    const rounds = async (): Promise<never> => {
+      for (let round = 0; round < 300; round++) await nextRound()
+      throw new Error("it hangs")
+    }
+    return Promise.race([promise, rounds()])
+  }
+
+  test.each<[string, Partial<RunContext> & Pick<RunContext, "model">, string[]]>([
+    [
+      "a provider that never answers",
+      {
+        model: playing(async function* () {
+          await never
+          yield* [] as ProviderEvent[]
+        }),
+      },
+      [],
+    ],
+    [
+      "a provider that hangs in the middle of an answer",
+      {
+        model: playing(async function* () {
+          yield { type: "text_delta", text: "so far" } as const
+          yield { type: "tool_call", call: call("a") } as const
+          await never
+        }),
+      },
+      ["a"],
+    ],
+    [
+      "a rule that never decides",
+      { model: playing(asks(call("a"), call("b"))), tools: [tool("echo", () => "ran")], beforeToolCall: () => never },
+      ["a", "b"],
+    ],
+    [
+      "a person who never answers",
+      {
+        model: playing(asks(call("a", "danger"))),
+        tools: [tool("danger", () => "ran", { readOnly: false })],
+        ask: () => never,
+      },
+      ["a"],
+    ],
+  ])("ends %s, and every call has its result", async (_name, context, ids) => {
+    const cancel = new AbortController()
+    const run = runWith({ ...context, signal: cancel.signal, retries: 1 })
+    for (let round = 0; round < 20; round++) await nextRound()
+    cancel.abort()
+    const { message, newMessages, tree } = await soon(run)
+    expect(message).toMatchObject({ role: "assistant", stopReason: "error" })
+    expect(message.content).toContain("cancelled")
+    expect(results(newMessages).map((text) => text.split(" ")[0])).toEqual(ids)
+    for (const text of results(newMessages)) expect(text).toMatch(/ error: /)
+    tree.acquire()()
+  })
+
+  test("before the start sends nothing", async () => {
+    const cancel = new AbortController()
+    cancel.abort()
+    const provider = playing()
+    expect((await runWith({ model: provider, signal: cancel.signal })).message.content).toContain("cancelled")
+  })
+
+  test("closes the stream", async () => {
+    let closed = false
+    const cancel = new AbortController()
+    const run = runWith({
+      signal: cancel.signal,
+      model: playing(async function* () {
+        try {
+          for (;;) {
+            yield { type: "text_delta", text: "." } as const
+            await nextRound()
+          }
+        } finally {
+          closed = true
+        }
+      }),
+    })
+    for (let round = 0; round < 20; round++) await nextRound()
+    cancel.abort()
+    await soon(run)
+    for (let round = 0; round < 20; round++) await nextRound()
+    expect(closed).toBe(true)
+  })
+})
+
+describe("the app has no mechanism of its own", () => {
+  test("the loop, the registry, the tree and the hooks that run are those of s12", async () => {
+    const core = await import("../../../s12_packages/code.ts")
+    const run = vi.spyOn(core.ToolRegistry.prototype, "run").mockReturnValue("spied")
+    const spies = (["append", "acquire", "currentPath"] as const).map((name) =>
+      vi.spyOn(core.SessionTree.prototype, name),
+    )
+    try {
+      const { newMessages } = await runWith({ tools: [tool("echo", () => "own")], model: playing(asks(call("a"))) })
+      expect(results(newMessages)).toEqual(["a spied"])
+      for (const spy of [run, ...spies]) expect(spy).toHaveBeenCalled()
+    } finally {
+      for (const spy of [run, ...spies]) spy.mockRestore()
+    }
+  })
+})
+
+describe("the scripted model", () => {
+  const specs = ["list_files", "read_file", "write_note", "greet"].map((name) => ({
+    name,
+    description: "",
+    input: name === "greet" ? {} : { text: "" },
+  }))
+  const ask = async (prompt: string) => {
+    const { content } = await new MockModel().complete({
+      messages: [{ role: "user", content: prompt }],
+      tools: specs,
+      systemPrompt: "",
+    })
+    return content.flatMap((block) =>
+      block.type === "toolCall" ? [`${block.name} ${Object.values(block.input).join("|")}`.trim()] : [],
+    )
+  }
+
+  test.each<[string, string[]]>([
+    ["list files", ["list_files"]],
+    ["Please list the files in docs", ["list_files docs"]],
+    ["read todo.md and read docs/about.md", ["read_file todo.md", "read_file docs/about.md"]],
+    ["list files, then read todo.md", ["list_files", "read_file todo.md"]],
+    ["write a note ideas.md: buy milk", ["write_note ideas.md|buy milk"]],
+    ["列出文件", ["list_files"]],
+    ["列出 docs 里的文件，再读取 todo.md", ["list_files docs", "read_file todo.md"]],
+    ["写笔记 ideas.md：买牛奶", ["write_note ideas.md|买牛奶"]],
+    ["use greet", ["greet"]],
+    ["hello", []],
+  ])("understands %j", async (prompt, calls) => {
+    expect(await ask(prompt)).toEqual(calls)
+  })
+
+  test("answers in the person's language, and the same every time", async () => {
+    const model = createProvider(new MockModel())
+    const answer = async (prompt: string): Promise<string> =>
+      (await runWith({ prompt, model, tools: [tool("list_files", () => "a.md")] })).message.content
+    expect(await answer("列出文件")).toBe("做完了。\n\nlist_files()：\na.md")
+    expect(await answer("list files")).toBe("Done.\n\nlist_files():\na.md")
+    expect(await answer("hello")).toBe(await answer("hello"))
+    expect(await answer("你好")).toMatch(/我是照脚本回答的模型/)
+  })
+})
+
+test("a registry tells where a tool comes from, and what says nothing of itself counts as damaging", () => {
+  const registry = new AppRegistry([tool("own", () => "")])
+  const bare = (name: string) => ({ spec: { name, description: "", input: {} }, handler: () => "" })
+  registry.registerFor("extension", ["reads"], () => {
+    registry.register(bare("reads"))
+    registry.register(bare("writes"))
+  })
+  registry.registerFor("package", [], () => registry.register(bare("packed")))
+  expect(registry.definitions().map(({ spec, source, readOnly }) => [spec.name, source, readOnly])).toEqual([
+    ["own", "built-in", true],
+    ["reads", "extension", true],
+    ["writes", "extension", false],
+    ["packed", "package", false],
+  ])
+  expect(() => registry.register(bare("own"))).toThrow("already registered")
+  expect(registry.definition("own")?.readOnly).toBe(true)
+})
