@@ -10,15 +10,11 @@ export function mockSlot(pace: number = PACE): ModelSlot {
   return { name: "mock", summarizes: false, connect: () => createProvider(new MockModel(), pace) }
 }
 
-/**
- * The model that `MODEL` names: `mock`, or a service and its name for the model, such as `anthropic/NAME`. The adapters are loaded when one is asked
- * for, and not before. Throws one sentence for a service that nobody knows, and for a key that is missing.
- */
+/** The model that the environment asks for; see the adapters, which are the only ones to know. Throws one sentence when something is missing. */
 export async function chooseModel(
   env: Readonly<Record<string, string | undefined>> = process.env,
-  name: string = env.MODEL ?? "",
+  pace: number = PACE,
 ): Promise<ModelSlot> {
-  if (name === "" || name === "mock") return mockSlot()
-  const { connectModel } = await import("./adapters/connect.ts")
-  return connectModel(name, env)
+  const { chooseModel: chooseVendor } = await import("./adapters/choose.ts")
+  return (await chooseVendor(env)) ?? mockSlot(pace)
 }

@@ -7,6 +7,7 @@ import {
   ExtensionRuntime,
   type ProjectTrust,
   type ResourceLoader,
+  type RuntimeMode,
   requestMessage,
   toProviderMessage,
 } from "../../s12_packages/code.ts"
@@ -30,6 +31,15 @@ export type AgentOptions = {
   budget?: number
   /** Says what goes wrong beside a run. */
   onProblem?: (sentence: string) => void
+}
+
+/** What a client wants of a run. */
+export type StartOptions = {
+  /** Asks the person before damage. Without it the answer is no. */
+  ask?: Ask
+  onEvent?: (event: AgentEvent) => void
+  /** How the core shows its own events (s10). */
+  mode?: RuntimeMode
 }
 
 /** A run that is going on. */
@@ -147,7 +157,7 @@ export class Agent {
   }
 
   /** Starts a run. Throws, at once, while another one is going on, and while the disk does not take what happened. */
-  start(prompt: string, { ask, onEvent }: { ask?: Ask; onEvent?: (event: AgentEvent) => void } = {}): Run {
+  start(prompt: string, { ask, onEvent, mode }: StartOptions = {}): Run {
     this.#assertIdle()
     if (this.#store.problem !== undefined) throw new AgentError("disk", this.#store.problem)
     const cancel = new AbortController()
@@ -176,6 +186,7 @@ export class Agent {
           trust: this.#trust.get(this.project) ?? "untrusted",
           beforeToolCall: defaultPolicy,
           ...(ask && { ask }),
+          ...(mode && { mode }),
           // The last event is for when the run is over, and another one can begin.
           onEvent: (event) => (event.type === "run_done" ? undefined : emit(event)),
           signal: cancel.signal,
@@ -207,7 +218,11 @@ export class Agent {
     try {
       this.#store.moveTo(entryId)
     } catch (error) {
-      throw new AgentError("cannot move", (error as Error).message)
+      const due = this.#store.entries().some(({ id, message }) => id === entryId && message.role !== "user")
+      const hint = due
+        ? `${entryId} has results behind it that belong to its calls: choose the last of them, or another entry`
+        : ""
+      throw new AgentError("cannot move", hint || (error as Error).message)
     }
   }
 

@@ -13,6 +13,7 @@ import {
   type Provider,
   type ProviderEvent,
   ResourceLoader,
+  type RuntimeMode,
   runEventedToolLoop,
   runOneTurn,
   SessionTree,
@@ -45,6 +46,8 @@ export type RunContext = {
   /** Asks the person before damage. Without it the answer is no. */
   ask?: Ask
   onEvent?: (event: AgentEvent) => void
+  /** How the core shows its own events (s10); nothing is shown without it. */
+  mode?: RuntimeMode
   /** Ends the run: the stream and the tools are given up, every call gets its result, the last message is an error. */
   signal?: AbortSignal
   maxTurns?: number
@@ -252,6 +255,7 @@ export async function runAgentLoop(context: RunContext, tracker: CallTracker = n
   const options: TurnOptions = { provider, output: silent, registry, execute, loader, trust }
   if (maxTurns !== undefined) options.maxTurns = maxTurns
   if (extensions !== undefined) options.extensions = extensions
+  if (context.mode !== undefined) options.mode = context.mode
 
   const before = tree.allEntries().length
   emit({ type: "run_start", prompt: prompt ?? "" })
