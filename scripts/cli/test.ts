@@ -41,18 +41,22 @@ function testConstitution(terminal: Terminal): boolean {
   return false
 }
 
-/** Asks the compiler and the formatter, both at once. */
+/** Asks the compiler, for the programs of Node and for the page, and the formatter, all at once. */
 async function testTypesAndStyle(terminal: Terminal): Promise<boolean> {
   const { out, paint } = terminal
   const colors = paint.level > 0
-  const style = ["check", "--error-on-warnings", `--colors=${colors ? "force" : "off"}`]
+  const checks = ["check", "--error-on-warnings", `--colors=${colors ? "force" : "off"}`]
   const ended = await Promise.all([
     runTool(binOf("@typescript/native", "tsc"), ["--pretty", String(colors)], terminal),
-    runTool(binOf("@biomejs/biome", "biome"), style, terminal),
+    runTool(binOf("@typescript/native", "tsc"), ["--pretty", String(colors), "-p", "app/page"], terminal),
+    runTool(binOf("@biomejs/biome", "biome"), checks, terminal),
   ])
+  const [types, page, style] = ended
   const stages = [
-    { name: "types", ended: ended[0], well: "tsc finds nothing", again: "npx tsc" },
-    { name: "style", ended: ended[1], well: "biome finds nothing", again: "npx biome check --write" },
+    types.code === 0 && page.code !== 0
+      ? { name: "types", ended: page, well: "", again: "npx tsc -p app/page" }
+      : { name: "types", ended: types, well: "tsc finds nothing", again: "npx tsc" },
+    { name: "style", ended: style, well: "biome finds nothing", again: "npx biome check --write" },
   ]
   for (const { name, ended, well } of stages)
     out(ended.code === 0 ? showStage(name, well, ended.milliseconds, paint) : ended.output.trim())

@@ -28,7 +28,7 @@ export class TestServer {
   }
 
   static async start(
-    options: Partial<AgentOptions & ServerOptions> & { provider?: Provider; folder?: string } = {},
+    options: Partial<AgentOptions & ServerOptions> & { provider?: Provider; folder?: string; port?: number } = {},
   ): Promise<TestServer> {
     const folder = options.folder ?? fs.mkdtempSync(path.join(os.tmpdir(), "server 项目-"))
     fs.mkdirSync(path.join(folder, "project", "workspace"), { recursive: true })
@@ -43,7 +43,7 @@ export class TestServer {
       model,
     })
     const { server, close } = createAgentServer({ ...options, agent })
-    return new TestServer(folder, agent, await listen(server, 0), close)
+    return new TestServer(folder, agent, await listen(server, options.port ?? 0), close)
   }
 
   /** Stops the server and lets the project be. */
