@@ -98,7 +98,8 @@ export type SessionState = {
   leafId: string | null
   /** The run that is going on; null when there is none. */
   runId: string | null
-  project: { folder: string; trust: ProjectTrust | "undecided" }
+  /** The project, what was decided on it, and whether it brings anything along on which to decide. */
+  project: { folder: string; trust: ProjectTrust | "undecided"; brings: boolean }
   /** What was found wrong with the session file when it was opened, each a sentence. */
   damage: string[]
 }

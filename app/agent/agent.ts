@@ -121,7 +121,11 @@ export class Agent {
       tree: this.#store.entries().map(toTreeEntry),
       leafId: this.#store.leafId,
       runId: this.#run?.id ?? null,
-      project: { folder: this.project, trust: this.#trust.get(this.project) ?? "undecided" },
+      project: {
+        folder: this.project,
+        trust: this.#trust.get(this.project) ?? "undecided",
+        brings: bringsAnything(this.project),
+      },
       damage: [...this.#store.damage, ...this.#problems],
     }
   }

@@ -119,7 +119,7 @@ export function App(): ReactNode {
           {sentence}
         </p>
       ))}
-      {session.project.trust === "undecided" && (
+      {session.project.trust === "undecided" && session.project.brings && (
         <TrustQuestion folder={session.project.folder} onDecide={(trust) => act(() => api.setTrust(trust))} />
       )}
       <main>

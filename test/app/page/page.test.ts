@@ -193,6 +193,8 @@ describe.runIf(DEEP && executablePath !== undefined)("the page", () => {
         contents: { greet: "Hello." },
       }),
     )
+    expect(await page.getByRole("button", { name: "Trust this project" }).count()).toBe(0)
+    await page.reload()
     await page.getByRole("button", { name: "Trust this project" }).click()
     await page.getByRole("region", { name: "Tools" }).getByText("greet").waitFor()
     await page.reload()
