@@ -47,14 +47,16 @@ function plainEnvironment(): Record<string, string | undefined> {
 export function startScript(
   file: string,
   args: readonly string[] = [],
-  { cwd = os.tmpdir(), env = {}, preload, channel = false }: StartOptions = {},
+  { cwd = os.tmpdir(), env = {}, preload, channel = false, answers }: StartOptions = {},
 ): ChildProcess {
   const modules = [import.meta.resolve("tsx"), ...(preload === undefined ? [] : [preload])]
-  return spawn(process.execPath, [...modules.flatMap((module) => ["--import", module]), file, ...args], {
+  const child = spawn(process.execPath, [...modules.flatMap((module) => ["--import", module]), file, ...args], {
     cwd,
     env: { ...plainEnvironment(), NO_COLOR: "1", ...env },
-    stdio: ["ignore", "pipe", "pipe", ...(channel ? (["ipc"] as const) : [])],
+    stdio: [answers === undefined ? "ignore" : "pipe", "pipe", "pipe", ...(channel ? (["ipc"] as const) : [])],
   })
+  child.stdin?.end((answers ?? []).map((answer) => `${answer}\n`).join(""))
+  return child
 }
 
 /** Waits until a process has ended and its output is complete. */

@@ -184,6 +184,7 @@ describe.runIf(DEEP && executablePath !== undefined)("the page", () => {
   })
 
   test("asks for trust once, and then has what the project brings", async () => {
+    await page.getByRole("region", { name: "Tools" }).getByText("list_files").waitFor()
     const project = path.join(server.folder, "project")
     fs.mkdirSync(path.join(project, ".pi/packages"), { recursive: true })
     fs.writeFileSync(
