@@ -147,12 +147,33 @@ function* compareChecks({ repeat }: Options): Generator<Row[]> {
   }
 }
 
+/** What of the app is measured: with how much, in which unit. The first of the names is held against the others. */
+const APP = [
+  { suite: "append", names: ["app", "floor"], size: ENTRIES, task: `entries: ${ENTRIES}`, unit: "us/entry" },
+  { suite: "open", names: ["app", "lines only"], size: ENTRIES, task: `entries: ${ENTRIES}`, unit: "ms" },
+  { suite: "prompt", names: ["over HTTP", "in process"], size: 100, task: "one prompt", unit: "ms" },
+  { suite: "events", names: ["100 listeners", "1 listener"], size: 2000, task: "2000 pieces", unit: "ms" },
+] as const
+
+/** The app: its session file against the floor and Pi, its API against the same turn in process. */
+function* compareApp({ repeat, peers = "", names }: Options): Generator<Row[]> {
+  const file = join(compiled, "bench", "measure-app.js")
+  for (const { suite, names: own, size, task, unit } of APP) {
+    const pi = join(peers, "session", "pi081-session.mjs")
+    const others = suite === "open" && names.includes("pi081") && existsSync(pi) ? ["pi081"] : []
+    const measureOnce = (name: string): number =>
+      Number(runFile(`${suite} ${name}`, ["--expose-gc", file, suite, name, String(size), pi], "pipe"))
+    yield compareWithOthers({ suite, task, unit }, takeTurns([...own, ...others], repeat, measureOnce))
+  }
+}
+
 function* compareAll(options: Options): Generator<Row[]> {
   const { only } = options
   if (only === undefined || only === "loop") yield* compareLoops(options)
   if (only === undefined || only === "session") yield* compareSessions(options)
   if (only === undefined || only === "start") yield* compareStarts(options)
   if (only === undefined || only === "check") yield* compareChecks(options)
+  if (only === undefined || only === "app") yield* compareApp(options)
 }
 
 function main(args: string[]): number {

@@ -10,8 +10,15 @@ import { ROOT } from "../scripts/course/source.ts"
 
 const FILES = [
   "s12_packages/code.ts",
-  ...["measure", "figures", "workload", "floor", "s12"].map((name) => `bench/${name}.ts`),
+  ...["measure", "measure-app", "figures", "workload", "floor", "s12"].map((name) => `bench/${name}.ts`),
+  ...["app", "app/agent", "app/session", "app/adapters"].flatMap(filesIn),
 ]
+
+/** The programs of a folder, without those below it. */
+function filesIn(folder: string): string[] {
+  const names = fs.readdirSync(path.join(ROOT, folder))
+  return names.filter((name) => name.endsWith(".ts")).map((name) => `${folder}/${name}`)
+}
 
 /** Strips the types of the contestants and gives the folder in which they then lie as they do in the repository. */
 export function compileContestants(): string {

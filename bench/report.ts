@@ -1,14 +1,17 @@
 import { median } from "./figures.ts"
 
-/** What is compared: a tool round, its growth within a run, the rebuild of a long path, the start of a chapter's demo, the check. */
-export type Suite = "loop" | "growth" | "rebuild" | "start" | "check"
+/**
+ * What is compared: a tool round, its growth within a run, the rebuild of a long path, the start of a chapter's demo, the check; and of the app, adding
+ * to a session file and opening one, a prompt over HTTP, and a run with many listeners.
+ */
+export type Suite = "loop" | "growth" | "rebuild" | "start" | "check" | "append" | "open" | "prompt" | "events"
 
 /** What a row is about. */
 export type Subject = {
   suite: Suite
   /** How many rounds or entries, or which chapter. */
   task: string
-  unit: "us/round" | "late/early" | "ms"
+  unit: "us/round" | "us/entry" | "late/early" | "ms"
 }
 
 /** One contestant at one task. The first row of a task is the one that is judged; it is held against the others. */
@@ -41,6 +44,10 @@ const BOUNDS: Record<Suite, Record<string, number>> = {
   rebuild: { floor: 1.5, pi081: 0.1 },
   start: { "empty file": 1.15 },
   check: { "tsc --noEmit": 3.5 },
+  append: { floor: 1.5 },
+  open: { "lines only": 2, pi081: 1 },
+  prompt: {},
+  events: {},
 }
 
 function summarize(subject: Subject, samples: Map<string, number[]>): Row[] {
@@ -82,7 +89,7 @@ function formatNumber(value: number): string {
 function formatLine(
   ...[suite = "", task = "", name = "", value = "", range = "", unit = "", ratio = "", ...rest]: string[]
 ): string {
-  const left = [suite.padEnd(8), task.padEnd(15), name.padEnd(11)]
+  const left = [suite.padEnd(8), task.padEnd(15), name.padEnd(13)]
   const right = [
     value.padStart(7),
     range.padEnd(16),

@@ -8,6 +8,8 @@ function toBlocks(text: string): TextBlock[] {
 }
 
 function toText(blocks: readonly (TextBlock | ToolCallBlock)[]): string {
+  const [first] = blocks
+  if (blocks.length === 1 && first?.type === "text") return first.text
   return blocks.map((block) => (block.type === "text" ? block.text : "")).join("")
 }
 

@@ -15,6 +15,8 @@ export class Replay {
   due: string[] = []
   #tree: SessionTree
   #index: SessionIndex
+  /** The record on which the tree stands, as the file calls it. */
+  #last: string | null = null
 
   constructor(tree: SessionTree, index: SessionIndex) {
     this.#tree = tree
@@ -59,6 +61,7 @@ export class Replay {
     const parentId = this.#index.fileId(entry.parentId)
     const isAsItWas = record.id === id && record.parentId === parentId
     this.#index.add(isAsItWas ? record : { ...record, id, parentId }, entry.id)
+    this.#last = id
   }
 
   /** Puts errors in the place of results that are lost, up to the result of this call. They are shown, and not written. */
@@ -73,15 +76,15 @@ export class Replay {
 
   /** Goes to an entry, as far as that can be. */
   #goTo(id: string | null, line: number, damage: string[]): void {
+    if (id === this.#last) return
     const target = id === null ? null : this.#index.treeId(id)
-    if (target === this.#tree.leafId) return
     if (target === undefined) {
-      const place = this.#index.fileId(this.#tree.leafId) ?? "nothing"
-      damage.push(`line ${line}: ${id} is not there; what hangs below it is put below ${place}`)
+      damage.push(`line ${line}: ${id} is not there; what hangs below it is put below ${this.#last ?? "nothing"}`)
       return
     }
     try {
       this.#tree.moveTo(target)
+      this.#last = id
       this.due = []
     } catch (error) {
       damage.push(`line ${line}: ${(error as Error).message}`)

@@ -29,10 +29,11 @@ export class SessionIndex {
     return treeId === null ? null : (this.#inFile.get(treeId) ?? treeId)
   }
 
-  /** An id that no record has. */
+  /** An id that no record has, nor had. */
   freshId(): string {
-    while (this.records.has(`entry_${this.#next}`)) this.#next++
-    return `entry_${this.#next}`
+    let id = `entry_${this.#next++}`
+    while (this.records.has(id)) id = `entry_${this.#next++}`
+    return id
   }
 
   /** The id that is wanted, or one like it that no record has. */

@@ -82,14 +82,17 @@ export class JsonlSessionStore {
   #problem: string | undefined
   /** Whether the file ends in the middle of a line. */
   #torn: boolean
-  /** Gives an entry of the tree its record. While a file is read the entries have theirs. */
-  #keep: ((entry: SessionEntry, isError?: boolean) => void) | undefined
+  /** While a file is read, the entries of the tree have their records already. */
+  #isReading = true
+  /** What the next message is said to be, by whoever appends it himself. */
+  #isError: boolean | undefined
+  #last: MessageRecord | undefined
 
   private constructor(file: string, options: StoreOptions) {
     this.file = file
     this.#options = options
     this.tree = new StoredTree({
-      onAppend: (entry) => this.#keep?.(entry),
+      onAppend: (entry) => this.#keep(entry),
       contextOf: (messages) => this.#contextOf(messages),
     })
     const replay = new Replay(this.tree, this.#index)
@@ -105,7 +108,7 @@ export class JsonlSessionStore {
       )
     if (!options.readOnly) this.#fd = fs.openSync(file, "a")
     if (!options.readOnly && header === undefined) this.#write(this.header)
-    this.#keep = this.#keepEntry
+    this.#isReading = false
     this.#answer(replay.due, damage)
     this.damage = damage
   }
@@ -140,14 +143,13 @@ export class JsonlSessionStore {
 
   /** Adds a message below the leaf and writes it. Throws where the core's tree refuses it. */
   appendMessage(message: AgentMessage, isError?: boolean): MessageRecord {
-    const keep = this.#keepEntry
-    this.#keep = (entry) => keep.call(this, entry, isError)
+    this.#isError = isError
     try {
       this.tree.append(message)
     } finally {
-      this.#keep = keep
+      this.#isError = undefined
     }
-    return this.#index.records.get(this.leafId ?? "") as MessageRecord
+    return this.#last as MessageRecord
   }
 
   /** Every entry of every branch, in the order of the file. */
@@ -208,9 +210,12 @@ export class JsonlSessionStore {
     this.#unlock()
   }
 
-  #keepEntry(entry: SessionEntry, isError?: boolean): void {
+  /** Gives an entry of the tree its record, and writes that. */
+  #keep(entry: SessionEntry): void {
+    if (this.#isReading) return
     const { id, parentId, ...message } = entry
-    const failed = message.role === "toolResult" && (isError ?? this.#options.isError?.(message.toolCallId) ?? false)
+    const failed =
+      message.role === "toolResult" && (this.#isError ?? this.#options.isError?.(message.toolCallId) ?? false)
     const record: MessageRecord = {
       type: "message",
       id: this.#index.freshId(),
@@ -218,6 +223,7 @@ export class JsonlSessionStore {
       message: toStored(message as AgentMessage, failed),
     }
     this.#index.add(record, id)
+    this.#last = record
     if (!this.#options.readOnly) this.#write(record)
     this.onRecord?.(record)
   }
@@ -235,8 +241,10 @@ export class JsonlSessionStore {
     try {
       if (this.#torn) this.#torn = fs.writeSync(fd, "\n") !== 1
       for (let line = this.#waiting[0]; line !== undefined; line = this.#waiting[0]) {
-        const bytes = Buffer.from(line)
-        for (let done = 0; done < bytes.length; this.#torn = done < bytes.length) done += fs.writeSync(fd, bytes, done)
+        const length = Buffer.byteLength(line)
+        for (let done = fs.writeSync(fd, line); done < length; done += fs.writeSync(fd, Buffer.from(line), done))
+          this.#torn = true
+        this.#torn = false
         this.#waiting.shift()
       }
       this.#problem = undefined

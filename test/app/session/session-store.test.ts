@@ -380,9 +380,9 @@ describe("a disk that takes nothing", () => {
     store.appendMessage(user("before"))
     const write = fs.writeSync
     const full = Object.assign(new Error("no space left on device"), { code: "ENOSPC" })
-    fs.writeSync = ((fd: number, data: Uint8Array, from = 0) => {
+    fs.writeSync = ((fd: number, data: string | Uint8Array, from = 0) => {
       // Half of a line gets through, as it does on a disk that runs full.
-      if (from === 0 && data.length > 10) return write(fd, data, 0, 10)
+      if (from === 0 && data.length > 10) return write(fd, Buffer.from(data), 0, 10)
       throw full
     }) as typeof fs.writeSync
     try {
