@@ -48,6 +48,13 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** The variable that names the model, as `vendor` or `vendor/model`. */
 export const MODEL_NAME = "PI_MODEL"
 
+/** How a model is chosen, for people: so that no help above has to know a vendor. */
+export const MODEL_HELP: string = [
+  `${MODEL_NAME}: mock, ${[...VENDORS.keys()].map((name) => `${name}/MODEL`).join(", ")}; without it, the first key that is set decides.`,
+  `Keys: ${[...VENDORS.values()].map(({ keyName }) => keyName).join(", ")}.`,
+  `Other servers: ${[...VENDORS.values()].map(({ baseUrlName }) => baseUrlName).join(", ")}.`,
+].join("\n")
+
 /** The value of a variable; what is blank counts as not set. */
 function read(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim()

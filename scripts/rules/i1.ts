@@ -61,7 +61,7 @@ function wordsOf(text: string): string {
 const known = new Map<string, string | undefined>()
 
 /** The vendor's word in a text, if there is one. */
-function findVendor(text: string): string | undefined {
+export function findVendor(text: string): string | undefined {
   if (!known.has(text)) known.set(text, searchVendor(text))
   return known.get(text)
 }
@@ -73,7 +73,7 @@ function searchVendor(text: string): string | undefined {
 }
 
 /** The text of a node in which a vendor's word would count. */
-function textOf(node: ts.Node): string {
+export function textOf(node: ts.Node): string {
   if (ts.isIdentifier(node) || ts.isPrivateIdentifier(node) || ts.isStringLiteralLike(node)) return node.text
   return ts.isTemplateHead(node) ||
     ts.isTemplateMiddle(node) ||
