@@ -32,7 +32,7 @@ const HELP = `Type what you want, or
   /compact     let the model have a summary of all but the end of the conversation
   /tools       the tools, and which of them ask before they run
   /commands    what extensions and packages let you run; /run NAME runs one
-  /model       which model answers; /model mock, /model openai/NAME, … choose one
+  /model       which model answers; /model mock and /model SERVICE/NAME choose one
   /trust       whether this project is trusted; /trust yes and /trust no decide
   /help        this
   /exit        the end. Ctrl-C cancels what is going on and loses nothing.`
