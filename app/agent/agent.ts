@@ -17,8 +17,8 @@ import { JsonlSessionStore } from "../session/session-store.ts"
 import { AppRegistry, CallTracker, runAgentLoop } from "./loop.ts"
 import type { ModelSlot } from "./model.ts"
 import { bringsAnything, homeFolder, loadCode, loadTexts, PROJECT_FOLDER, TrustStore } from "./project.ts"
-import { type Ask, defaultPolicy } from "./tool-policy.ts"
-import { createTools } from "./tools.ts"
+import { type Ask, type BeforeToolCall, defaultPolicy } from "./tool-policy.ts"
+import { createTools, type ToolDefinition } from "./tools.ts"
 
 /** How an agent is opened. */
 export type AgentOptions = {
@@ -27,6 +27,10 @@ export type AgentOptions = {
   model: ModelSlot
   /** Where decisions on trust are kept. */
   home?: string
+  /** Other tools in the place of the three, on the folder that they may reach. */
+  tools?: (workspace: string) => readonly ToolDefinition[]
+  /** Other rules in the place of the default ones. */
+  rules?: readonly BeforeToolCall[]
   /** What a request may cost before the session is compacted, in tokens. */
   budget?: number
   /** Says what goes wrong beside a run. */
@@ -188,7 +192,7 @@ export class Agent {
           loader: this.#loader,
           extensions: this.#extensions,
           trust: this.#trust.get(this.project) ?? "untrusted",
-          beforeToolCall: defaultPolicy,
+          beforeToolCall: this.#options.rules ?? defaultPolicy,
           ...(ask && { ask }),
           ...(mode && { mode }),
           // The last event is for when the run is over, and another one can begin.
@@ -298,7 +302,7 @@ export class Agent {
   async #loadProject(): Promise<void> {
     const trust = this.#trust.get(this.project)
     const problems: string[] = []
-    const registry = new AppRegistry(createTools(path.join(this.project, "workspace")))
+    const registry = new AppRegistry((this.#options.tools ?? createTools)(path.join(this.project, "workspace")))
     const extensions = new ExtensionRuntime(registry, { log: (line) => problems.push(line) })
     const loader = loadTexts(this.project, trust)
     problems.push(...(await loadCode(this.project, trust, { registry, extensions, loader })))
