@@ -33,6 +33,8 @@ export const DOCUMENTS: readonly Document[] = [
   { file: "EVOLUTION.en.md", language: "en" },
   { file: "EXERCISES.md", language: "zh" },
   { file: "EXERCISES.en.md", language: "en" },
+  { file: "s00_naive/README.md", language: "zh" },
+  { file: "s00_naive/README.en.md", language: "en" },
   ...CHAPTERS.flatMap((chapter): Document[] => [
     { file: `${chapter.folder}/README.md`, language: "zh", chapter },
     { file: `${chapter.folder}/README.en.md`, language: "en", chapter },
@@ -41,7 +43,7 @@ export const DOCUMENTS: readonly Document[] = [
 
 /** The tables that a document has to have. */
 function requiredParts({ chapter, file }: Document): string[] {
-  if (file.startsWith("EXERCISES")) return []
+  if (!file.startsWith("EVOLUTION") && chapter === undefined) return []
   return chapter === undefined
     ? ["rules", "chapters", "upgrades", "invariants", "dictionary"]
     : ["changes", "neighbours"]

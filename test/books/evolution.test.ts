@@ -12,9 +12,16 @@ import { readChapters } from "../../scripts/rules/judge.ts"
 import { ROOT } from "../support/ladder.ts"
 
 const read = (file: string): string => fs.readFileSync(path.join(ROOT, file), "utf8")
-const PAIRS = ["README", "EVOLUTION", "EXERCISES", "GLOSSARY", "STUDY", "CONTRIBUTING"].map(
-  (name) => [`${name}.md`, `${name}.en.md`] as const,
-)
+const PAIRS = [
+  "README",
+  "EVOLUTION",
+  "EXERCISES",
+  "GLOSSARY",
+  "STUDY",
+  "CONTRIBUTING",
+  "app/README",
+  "s00_naive/README",
+].map((name) => [`${name}.md`, `${name}.en.md`] as const)
 const PAGES = PAIRS.flat()
 
 const page = (file: string): Page => ({ file, text: read(file) })
@@ -121,7 +128,9 @@ describe("pages", () => {
 
   test.each(PAGES)("%s opens with a link to its other language", (file) => {
     const other = file.includes(".en.") ? file.replace(".en.", ".") : file.replace(".md", ".en.md")
-    expect(readMarkdown(read(file)).links.find(({ target }) => target.endsWith(".md"))?.target).toBe(other)
+    expect(readMarkdown(read(file)).links.find(({ target }) => target.endsWith(".md"))?.target).toBe(
+      path.basename(other),
+    )
   })
 
   test.each(["README.md", "README.en.md"])("%s leads to every chapter, page of its language and folder", (file) => {
