@@ -16,15 +16,22 @@ function findPartProblem(part: string): string | undefined {
   return DEVICE.test(part) ? "is the name of a device" : undefined
 }
 
-/** The parts of a path. Throws for one that leads elsewhere, by itself or on another system. Nothing, `.` and `./` are the folder itself. */
-export function splitPath(name: string): string[] {
+/** The path functions of one system, and which it is. */
+export type Flavor = Pick<typeof path, "isAbsolute" | "relative" | "normalize" | "sep">
+
+/**
+ * The parts of a path below `root`. Throws for one that leads elsewhere, by itself or on another system. Nothing, `.` and `./` are the folder itself; a
+ * whole path is taken when it leads into the folder, in whatever spelling the system takes for the same.
+ */
+export function splitPath(name: string, root?: string, flavor: Flavor = path): string[] {
   const shown = JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name)
   const refuse = (why: string): never => {
     throw new Error(`the path ${shown} ${why}: expected a path below the folder, such as docs/todo.md`)
   }
   if (name.length > MAX_PATH) refuse(`has ${name.length} characters, more than ${MAX_PATH}`)
-  if (/^[\\/]|^~|^[a-z]:/i.test(name)) refuse("is absolute")
-  const parts = name.split(/[\\/]/).filter((part) => part !== "" && part !== ".")
+  const inside = root !== undefined && flavor.isAbsolute(name) ? flavor.relative(root, flavor.normalize(name)) : name
+  if (/^[\\/]|^~|^[a-z]:/i.test(inside)) refuse("is absolute")
+  const parts = inside.split(/[\\/]/).filter((part) => part !== "" && part !== ".")
   for (const part of parts) {
     const problem = findPartProblem(part)
     if (problem !== undefined) refuse(problem)
@@ -43,7 +50,7 @@ function isInside(folder: string, target: string): boolean {
  */
 export function resolveBelow(folder: string, name: string): string {
   const root = fs.realpathSync(folder)
-  const parts = splitPath(name)
+  const parts = splitPath(name, root)
   let place = root
   for (const [index, part] of parts.entries()) {
     const next = path.join(place, part)

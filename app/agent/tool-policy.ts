@@ -38,8 +38,10 @@ export function soundsSecret(name: string): boolean {
 }
 
 /** No note may be called secret; a listing without a path lists the workspace. */
-export const defaultPolicy: BeforeToolCall = ({ name, input }) => {
-  if (name === "write_note" && soundsSecret(input.name ?? ""))
+export const defaultPolicy: BeforeToolCall = ({ name, input }, { target }) => {
+  // By its name and by where that leads: a link with a harmless name is no way around.
+  const places = [input.name ?? "", target?.(input) ?? ""]
+  if (name === "write_note" && places.some(soundsSecret))
     return { type: "block", reason: "notes with secrets are not written" }
   if (name === "list_files" && (input.path ?? "").trim() === "")
     return { type: "rewrite", input: { ...input, path: "." } }

@@ -13,6 +13,8 @@ export type ToolDefinition = Tool & {
   source: ToolView["source"]
   /** Whether it only reads. What only reads is never asked about. */
   readOnly: boolean
+  /** What a call is about, below the workspace, links resolved: what a rule should look at. Throws where the call cannot be run at all. */
+  target?(input: Record<string, string>): string
   /** What this call would damage; undefined when it damages nothing. Throws where the call cannot be run at all. */
   preview?(input: Record<string, string>): Preview | undefined
 }
@@ -96,6 +98,7 @@ export function createTools(workspace: string): ToolDefinition[] {
       },
       source: "built-in",
       readOnly: false,
+      target: ({ name = "" }) => path.relative(fs.realpathSync(workspace), findNote(notes, name).place),
       preview: ({ name = "", text = "" }) => {
         const { place, old } = findNote(notes, name)
         if (old === undefined || old === text) return undefined

@@ -141,7 +141,7 @@ describe("runAgentLoop", () => {
 })
 
 describe("what is known of a call", () => {
-  test("is what happened, and not how its text begins", async () => {
+  test("B85, B118, B119: is what happened, and not how its text begins", async () => {
     const { CallTracker } = await import("../../../app/agent/loop.ts")
     const tracker = new CallTracker()
     const tools = [
@@ -183,7 +183,7 @@ describe("a policy", () => {
     expect(handler).not.toHaveBeenCalled()
   })
 
-  test("rewrites, and what runs is what was decided on last", async () => {
+  test("B84: rewrites, and what runs is what was decided on last", async () => {
     const { newMessages } = await runWith({
       tools: [echo],
       model: playing(asks(call("a", "echo", { text: "one" }))),
@@ -198,7 +198,7 @@ describe("a policy", () => {
     expect(newMessages[1]).toMatchObject({ toolCalls: [{ input: { text: "one" } }] })
   })
 
-  test("blocks what a later rule rewrote into something forbidden, and rules that rewrite without end", async () => {
+  test("B84: blocks what a later rule rewrote into something forbidden, and rules that rewrite without end", async () => {
     const forbid = decide(
       [
         ({ input }) => (input.text === "bad" ? { type: "block", reason: "bad" } : { type: "allow" }),
@@ -212,7 +212,7 @@ describe("a policy", () => {
     expect(await endless).toMatchObject({ block: expect.stringContaining("without end") })
   })
 
-  test("that throws, rejects or gives no decision blocks", async () => {
+  test("B80: that throws, rejects or gives no decision blocks", async () => {
     for (const rule of [
       () => {
         throw new Error("boom")

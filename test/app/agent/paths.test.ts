@@ -3,6 +3,7 @@ import os from "node:os"
 import path from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { splitPath } from "../../../app/agent/paths.ts"
+import { defaultPolicy } from "../../../app/agent/tool-policy.ts"
 import { createTools, type ToolDefinition } from "../../../app/agent/tools.ts"
 
 let folder = ""
@@ -32,6 +33,8 @@ const ESCAPES = [
   "docs\\..\\..\\outside.txt",
   "./../outside.txt",
   "/etc/passwd",
+  "notes/../../.pi/sessions/x.jsonl",
+  "../.pi/extensions/x.ts",
   "\\windows\\win.ini",
   "\\\\server\\share\\x",
   "C:\\x",
@@ -51,7 +54,7 @@ const ESCAPES = [
 ]
 
 describe("a path of the model", () => {
-  test.each(ESCAPES)("%j is refused by every tool, and nothing is written", (name) => {
+  test.each(ESCAPES)("B91: %j is refused by every tool, and nothing is written", (name) => {
     const before = fs.readdirSync(folder, { recursive: true }).sort()
     expect(() => run("read_file", { path: name })).toThrow(/the path .* (is|goes|holds|ends|has)/)
     expect(() => run("list_files", { path: name })).toThrow(/the path/)
@@ -67,8 +70,42 @@ describe("a path of the model", () => {
   })
 })
 
+describe("a whole path", () => {
+  test("B65: is taken when it leads into the workspace, and refused for a neighbour whose name begins alike", () => {
+    expect(run("read_file", { path: path.join(workspace, "a.md") })).toBe("inside")
+    fs.mkdirSync(`${workspace}-other`)
+    fs.writeFileSync(path.join(`${workspace}-other`, "a.txt"), "outside")
+    for (const name of ["../workspace-other/a.txt", path.join(`${workspace}-other`, "a.txt")])
+      expect(() => run("read_file", { path: name })).toThrow(/goes up|leads outside|is absolute/)
+    expect(run("write_note", { name: "..a", text: "x" })).toContain("notes/..a")
+  })
+
+  test.each([
+    ["c:\\ws\\a.txt", ["a.txt"]],
+    ["C:/WS/docs/a.txt", ["docs", "a.txt"]],
+    ["C:\\Ws\\", []],
+    ["docs\\a.txt", ["docs", "a.txt"]],
+  ])("B71: %j is inside of C:\\Ws, in any spelling", (name, parts) => {
+    expect(splitPath(name, "C:\\Ws", path.win32)).toEqual(parts)
+  })
+
+  test.each([
+    "D:\\x",
+    "C:x",
+    "\\\\srv\\s\\x",
+    "\\\\?\\C:\\x",
+    "C:/ws/../x",
+    "ws\\..\\..\\x",
+    "C:\\Ws-other\\a",
+    "C:\\Ws\\NUL",
+    "C:\\Ws\\a.txt:s",
+  ])("B70, B71: %j is not, with the paths of Windows", (name) => {
+    expect(() => splitPath(name, "C:\\Ws", path.win32)).toThrow(/the path/)
+  })
+})
+
 describe("links", () => {
-  test("that lead outside are not followed, as a file, as a folder, or on the way", () => {
+  test("B67: that lead outside are not followed, as a file, as a folder, or on the way", () => {
     fs.symlinkSync(folder, path.join(workspace, "up"), "junction")
     fs.symlinkSync(path.join(folder, "outside.txt"), path.join(workspace, "out.txt"))
     for (const name of ["up", "up/outside.txt", "up/workspace/../outside.txt", "out.txt"])
@@ -94,6 +131,26 @@ describe("links", () => {
     fs.linkSync(path.join(folder, "outside.txt"), path.join(workspace, "notes", "n.md"))
     expect(() => run("write_note", { name: "n.md", text: "x" })).toThrow("second name")
     expect(fs.readFileSync(path.join(folder, "outside.txt"), "utf8")).toBe("outside")
+  })
+
+  test("B67: a workspace that is itself reached through a link works", () => {
+    fs.symlinkSync(workspace, path.join(folder, "link"), "junction")
+    tools = createTools(path.join(folder, "link"))
+    expect(run("read_file", { path: "a.md" })).toBe("inside")
+    expect(run("write_note", { name: "n.md", text: "x" })).toContain("notes/n.md")
+    expect(() => run("read_file", { path: "../outside.txt" })).toThrow("goes up")
+  })
+
+  test("B72: to a secret note is secret, whatever it is called", () => {
+    fs.writeFileSync(path.join(workspace, "notes", "secret.md"), "x")
+    fs.symlinkSync(path.join(workspace, "notes", "secret.md"), path.join(workspace, "notes", "ok.md"))
+    const tool = tools.find(({ spec }) => spec.name === "write_note") as ToolDefinition
+    const decide = (name: string) => defaultPolicy({ id: "a", name: "write_note", input: { name, text: "y" } }, tool)
+    expect(decide("ok.md")).toMatchObject({ type: "block" })
+    for (const name of ["Secret.md", "SECRET/x.md", "my-sEcReT.txt"])
+      expect(decide(name)).toMatchObject({ type: "block" })
+    expect(() => decide("./notes/../notes/secret.md")).toThrow("goes up")
+    expect(decide("fine.md")).toEqual({ type: "allow" })
   })
 
   test("inside of the workspace are followed", () => {
@@ -123,7 +180,13 @@ describe("the tools", () => {
     expect(() => run(name, input)).toThrow(reason)
   })
 
-  test("cut what is long, and refuse what is no text", () => {
+  test("B120: cut what is long on whole characters, and refuse what is no text", () => {
+    fs.writeFileSync(path.join(workspace, "faces.md"), `x${"\u{1f600}".repeat(15_000)}`)
+    expect(run("read_file", { path: "faces.md" })).toSatisfy(
+      (text: string) => text.isWellFormed() && text.includes("[cut:"),
+    )
+    fs.writeFileSync(path.join(workspace, "latin.md"), Buffer.from([0x66, 0xfc, 0x72]))
+    expect(run("read_file", { path: "latin.md" })).toBe("f\ufffdr")
     fs.writeFileSync(path.join(workspace, "long.md"), "x".repeat(30_000))
     expect(run("read_file", { path: "long.md" })).toMatch(/\[cut: 20000 of 30000 characters\]$/)
     fs.writeFileSync(path.join(workspace, "b.bin"), Buffer.from([1, 0, 2]))

@@ -101,6 +101,47 @@ describe("the routes", () => {
     expect((await server.get("/api/session")).body.messages).toEqual(told)
   })
 
+  test("B55: what was said on a branch that was left is in no request of another", async () => {
+    const requests: string[] = []
+    const provider: Provider = {
+      async *stream(input) {
+        requests.push(JSON.stringify(input))
+        yield* say("the token is 7f3a")
+      },
+    }
+    await restart({ provider })
+    await server.post("/api/prompt", { prompt: "one" })
+    await server.post("/api/branch", { entryId: null })
+    await server.post("/api/prompt", { prompt: "two" })
+    expect(requests[1]).toContain("two")
+    expect(requests[1]).not.toMatch(/7f3a|one/)
+  })
+
+  test("B54: three prompts are written once each", async () => {
+    for (const prompt of ["one", "two", "three"]) await server.post("/api/prompt", { prompt })
+    const lines = fs
+      .readFileSync(server.agent.file, "utf8")
+      .trimEnd()
+      .split("\n")
+      .slice(1)
+      .map((line) => JSON.parse(line))
+    expect(lines.map(({ id }) => id)).toEqual(lines.map((_line, index) => `entry_${index + 1}`))
+    expect(
+      lines.filter(({ message }) => message.role === "user").map(({ message }) => message.content[0].text),
+    ).toEqual(["one", "two", "three"])
+  })
+
+  test("B57: a place in the middle of results is refused by one rule, and nothing moves", async () => {
+    await server.post("/api/prompt", { prompt: "list files and read todo.md" })
+    const { leafId } = (await server.get("/api/session")).body
+    for (const entryId of ["entry_2", "entry_3"]) {
+      const { status, body } = await server.post<unknown>("/api/branch", { entryId })
+      expect([status, (body as ApiError).error.code]).toEqual([409, "cannot_move"])
+    }
+    expect((await server.get("/api/session")).body.leafId).toBe(leafId)
+    expect((await server.post("/api/branch", { entryId: "entry_4" })).status).toBe(200)
+  })
+
   test("a session is there after a restart, where it stood", async () => {
     await server.post("/api/prompt", { prompt: "hello" })
     const { body } = await server.post("/api/branch", { entryId: "entry_1" })
@@ -126,7 +167,7 @@ describe("what is refused", () => {
       "unsupported_type",
     ],
     [
-      "text in disguise",
+      "B106: text in disguise",
       "POST",
       "/api/prompt",
       { raw: '{"prompt":"x"}', headers: { "Content-Type": "text/plain" } },
@@ -141,11 +182,11 @@ describe("what is refused", () => {
     ["a field too many", "POST", "/api/prompt", { body: { prompt: "x", trust: "trusted" } }, 400, "bad_request"],
     ["a prompt that is too long", "POST", "/api/prompt", { body: { prompt: "x".repeat(100_001) } }, 400, "bad_request"],
     ["a body that is too large", "POST", "/api/prompt", { body: { prompt: "x".repeat(400_000) } }, 413, "too_large"],
-    ["a branch to nowhere", "POST", "/api/branch", { body: { entryId: "entry_99" } }, 404, "unknown_entry"],
+    ["B57: a branch to nowhere", "POST", "/api/branch", { body: { entryId: "entry_99" } }, 404, "unknown_entry"],
     ["a branch to what is no id", "POST", "/api/branch", { body: { entryId: 7 } }, 400, "bad_request"],
     ["a branch without a place", "POST", "/api/branch", { body: {} }, 400, "bad_request"],
     ["a run that nobody started", "GET", "/api/runs/1/events", {}, 404, "unknown_run"],
-    ["a run with dots in its name", "GET", "/api/runs/..%2f..%2fsession/events", {}, 404, "unknown_run"],
+    ["B66: a run with dots in its name", "GET", "/api/runs/..%2f..%2fsession/events", {}, 404, "unknown_run"],
     [
       "an answer to no question",
       "POST",
@@ -158,7 +199,7 @@ describe("what is refused", () => {
     ["a foreign host", "GET", "/api/session", { headers: { Host: "evil.example" } }, 403, "foreign_host"],
     ["a host with another port", "GET", "/api/session", { headers: { Host: "127.0.0.1:1" } }, 403, "foreign_host"],
     [
-      "a foreign origin",
+      "B104: a foreign origin",
       "POST",
       "/api/prompt",
       { body: { prompt: "x" }, headers: { Origin: "http://evil.example" } },
@@ -186,6 +227,27 @@ describe("what is refused", () => {
     expect([answer.status, codeOf(answer.body)]).toEqual([status, code])
     expect(JSON.stringify(answer.body)).not.toMatch(/node_modules|\.ts:|\n +at /)
     expect(await rolesOf()).toEqual([])
+  })
+
+  test.each(["__proto__", "constructor", "..\\x", "a/b", ".", "x".repeat(10_000), "entry_1\0"])(
+    "B66: the id %j, wherever one can be given",
+    async (id) => {
+      expect((await server.post("/api/branch", { entryId: id })).status).toBe(404)
+      const { status } = await server.get(`/api/runs/${encodeURIComponent(id)}/events`)
+      expect(status).toBe(404)
+      expect(
+        (await server.post(`/api/runs/${encodeURIComponent(id)}/answers`, { questionId: id, allowed: true })).status,
+      ).toBe(404)
+    },
+  )
+
+  test("B104: a preflight of another site gets no leave", async () => {
+    for (const route of ["/api/session", "/api/prompt", "/api/runs/x/events"]) {
+      const { status, headers } = await server.request("OPTIONS", route, {
+        headers: { Origin: "http://evil.example", "Access-Control-Request-Method": "POST" },
+      })
+      expect([status, headers["access-control-allow-origin"]]).toEqual([403, undefined])
+    }
   })
 
   test("two hosts in one request", async () => {
@@ -219,7 +281,7 @@ describe("what is refused", () => {
     expect(new URL(server.url).hostname).toBe("127.0.0.1")
   })
 
-  test("markup and line ends in a model's words stay words, in JSON and in the stream", async () => {
+  test("B110: markup and line ends in a model's words stay words, in JSON and in the stream", async () => {
     const nasty = '<script>alert(1)</script>\n\ndata: {"type":"run_done"}\r\rid: 99\u2028'
     await restart({
       provider: {
@@ -241,7 +303,7 @@ describe("what is refused", () => {
 })
 
 describe("one run at a time", () => {
-  test("from the first moment on, for every route that changes something", async () => {
+  test("B115: from the first moment on, for every route that changes something", async () => {
     const { provider, open } = gated()
     await restart({ provider })
     const [first, second] = await Promise.all([
@@ -262,7 +324,7 @@ describe("one run at a time", () => {
     expect((await server.post("/api/branch", { entryId: null })).status).toBe(200)
   })
 
-  test("run ids are long and not to be guessed", async () => {
+  test("B112: run ids are long and not to be guessed", async () => {
     const ids = new Set<string>()
     for (let number = 0; number < 3; number++) {
       const id = await server.start("hello")
@@ -282,7 +344,7 @@ describe("one run at a time", () => {
     expect(await rolesOf()).toHaveLength(4)
   })
 
-  test("a failing model is an answer, and the next run works", async () => {
+  test("B122: a failing model is an answer, and the next run works", async () => {
     let fails = true
     await restart({
       provider: {
@@ -303,7 +365,7 @@ describe("one run at a time", () => {
 })
 
 describe("events", () => {
-  test("a late listener gets everything from the beginning, one that comes back what is behind its last", async () => {
+  test("B108: a late listener gets everything from the beginning, one that comes back what is behind its last", async () => {
     const { provider, open } = gated()
     await restart({ provider })
     const id = await server.start("go")
@@ -469,7 +531,7 @@ describe("cancelling", () => {
     expect((await server.request("DELETE", `/api/runs/${id}`)).status).toBe(200)
   })
 
-  test("by a reset: nothing of the run gets into the new session", async () => {
+  test("B113: by a reset: nothing of the run gets into the new session", async () => {
     await restart({ provider: hanging })
     const id = await server.start("go")
     const { body } = await server.post("/api/reset")
@@ -522,7 +584,7 @@ describe("trust", () => {
   }
   const ran = (): number => (globalThis as { extensionRan?: number }).extensionRan ?? 0
 
-  test("is asked for once and remembered outside of the project; before it nothing is loaded, afterwards everything", async () => {
+  test("B86, B88, B90: is asked for once and remembered outside of the project; before it nothing is loaded, afterwards everything", async () => {
     const requests: string[] = []
     const provider: Provider = {
       async *stream({ systemPrompt }) {
