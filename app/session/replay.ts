@@ -1,12 +1,21 @@
 /** Puts the records of a file back into a tree, whatever has become of them. */
-import { type AgentMessage, errorResult, type SessionTree } from "../../s12_packages/code.ts"
-import type { MessageRecord, SessionRecord } from "../protocol.ts"
+import {
+  type AgentMessage,
+  assertPairedToolCalls,
+  errorResult,
+  type SessionTree,
+  toProviderMessage,
+} from "../../s12_packages/code.ts"
+import type { CompactionRecord, MessageRecord, SessionRecord } from "../protocol.ts"
 import { fromStored, toStored } from "./convert.ts"
-import type { SessionIndex } from "./session-index.ts"
+import { type SessionIndex, startOf } from "./session-index.ts"
 
 /** What stands in for the result of a call that was never answered. */
 export function lostResult(toolCallId: string): AgentMessage {
-  return errorResult({ id: toolCallId }, "no result: the program stopped before there was one")
+  return errorResult(
+    { id: toolCallId },
+    "interrupted: the program stopped before there was a result; the tool may have done its work",
+  )
 }
 
 /** Takes the records one by one. What is wrong with them is told, and nothing that can be kept is left out. */
@@ -25,16 +34,31 @@ export class Replay {
 
   /** Takes a record of this line. */
   take(record: SessionRecord, line: number, damage: string[]): void {
-    const { records } = this.#index
     if (record.type === "session") {
       if (this.#index.header === undefined) this.#index.header = record
       else damage.push(`line ${line} is a second header`)
     } else if (record.type === "leaf") this.#goTo(record.entryId, line, damage)
-    else if (record.type === "compaction") {
-      const stranger = [record.entryId, record.firstKeptEntryId].find((id) => id !== null && !records.has(id))
-      if (stranger === undefined) this.#index.compactions.push(record)
-      else damage.push(`line ${line}: a compaction at ${stranger}, which is not there`)
-    } else this.#takeMessage(record, line, damage)
+    else if (record.type === "compaction") this.#takeCompaction(record, line, damage)
+    else this.#takeMessage(record, line, damage)
+  }
+
+  /** A compaction counts when its entries are there and it parts no call from its result. Else the one before it stays in force. */
+  #takeCompaction(record: CompactionRecord, line: number, damage: string[]): void {
+    const { records, compactions } = this.#index
+    const stranger = [record.entryId, record.firstKeptEntryId].find((id) => id !== null && !records.has(id))
+    if (stranger !== undefined) {
+      damage.push(`line ${line}: a compaction at ${stranger}, which is not there`)
+      return
+    }
+    const path = this.#index.pathTo(record.entryId)
+    const start = startOf(record, new Map(path.map(({ id }, index) => [id, index])))
+    try {
+      if (start === undefined) throw new Error("its entries are on different branches")
+      assertPairedToolCalls(path.slice(start).map(({ message }) => toProviderMessage(fromStored(message))))
+      compactions.push(record)
+    } catch (error) {
+      damage.push(`line ${line}: a compaction that cannot be: ${(error as Error).message}`)
+    }
   }
 
   #takeMessage(record: MessageRecord, line: number, damage: string[]): void {

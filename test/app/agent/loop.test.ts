@@ -365,6 +365,21 @@ describe("cancelling", () => {
     tree.acquire()()
   })
 
+  test("B04: keeps the true result of a call that was done, and gives an error to the one that was not", async () => {
+    const cancel = new AbortController()
+    const tools = [tool("echo", ({ text = "" }) => text), tool("danger", () => "ran", { readOnly: false })]
+    const run = runWith({
+      tools,
+      model: playing(asks(call("c1", "danger"), call("c2", "echo", { text: "done" }))),
+      ask: () => never,
+      signal: cancel.signal,
+    })
+    for (let round = 0; round < 20; round++) await nextRound()
+    cancel.abort()
+    const { newMessages } = await soon(run)
+    expect(results(newMessages)).toEqual(["c1 error: cancelled", "c2 done"])
+  })
+
   test("before the start sends nothing", async () => {
     const cancel = new AbortController()
     cancel.abort()

@@ -147,6 +147,25 @@ describe("compacting a session", () => {
     ).toEqual(["ask blue", "", "read blue", "answer blue"])
   })
 
+  test("B03, B06: a history that ended in the middle of its calls is compacted by groups, and goes on", async () => {
+    for (const word of ["red", "green"]) addGroup(word)
+    store.appendMessage({ role: "user", content: "ask blue" })
+    const toolCalls = ["x", "y"].map((id) => ({ id, name: "read_file", input: { path: "blue" } }))
+    store.appendMessage({ role: "assistant", content: "", stopReason: "toolUse", toolCalls })
+    store.close()
+    store = JsonlSessionStore.open(path.join(folder, "session.jsonl"))
+    expect(await compact(store, options(4))).toMatchObject({ done: true, record: { firstKeptEntryId: "entry_9" } })
+    const [, ...kept] = store.buildContext()
+    expect(kept.map(({ role, content }) => [role, content.split(":")[0]])).toEqual([
+      ["user", "ask blue"],
+      ["assistant", ""],
+      ["toolResult", "error"],
+      ["toolResult", "error"],
+    ])
+    store.appendMessage({ role: "user", content: "go on" })
+    assertPairedToolCalls(store.buildContext().map(toProviderMessage))
+  })
+
   test("what fits is left alone", async () => {
     addGroup("red")
     expect(await compact(store, options(4))).toEqual({ done: false, reason: "not needed" })

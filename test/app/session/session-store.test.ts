@@ -322,7 +322,7 @@ describe("a crash in the middle of a turn", () => {
     for (const message of [user("go"), ask("a", "b", "c"), result("a")]) store.appendMessage(message)
   }
 
-  test("a writer answers the calls that are left with errors that it appends, once", () => {
+  test("B03: a writer answers the calls that are left with errors that it appends, once", () => {
     broken()
     const before = fs.readFileSync(file)
     const store = reopen()
@@ -442,6 +442,23 @@ describe("compaction", () => {
     expect(store.buildContext()).toHaveLength(4)
     store.moveTo("entry_6")
     expect(store.buildContext()).toHaveLength(3)
+  })
+
+  test("B01: one in a file that would part a call from its result is told, and the one before it stays in force", () => {
+    const store = openStore()
+    for (const message of [user("one"), say("re one"), user("two"), ask("a"), result("a"), say("re two")])
+      store.appendMessage(message)
+    store.appendCompaction({ entryId: "entry_6", summary: "good", firstKeptEntryId: "entry_3", tokensBefore: 9 })
+    for (const one of open.splice(0)) one.close()
+    fs.appendFileSync(
+      file,
+      `${JSON.stringify({ type: "compaction", entryId: "entry_6", summary: "bad", firstKeptEntryId: "entry_5", tokensBefore: 9 })}\n`,
+    )
+    const again = openStore()
+    expect(again.damage).toEqual([expect.stringMatching(/^line 9: a compaction that cannot be: /)])
+    expect(again.buildContext()[0]?.content).toContain("good")
+    assertPairedToolCalls(again.buildContext().map(toProviderMessage))
+    again.tree.acquire()()
   })
 
   test("is refused for an entry elsewhere, and where it would part a call from its result", () => {
