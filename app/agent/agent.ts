@@ -95,6 +95,8 @@ export class Agent {
   #listener: ((event: AgentEvent) => void) | undefined
 
   private constructor(options: AgentOptions) {
+    if (!fs.statSync(options.project, { throwIfNoEntry: false })?.isDirectory())
+      throw new Error(`the project ${options.project} is no folder: make it first, or name another with --project`)
     this.project = fs.realpathSync(options.project)
     this.model = options.model
     this.#options = options

@@ -52,7 +52,7 @@ export function takeLock(file: string): () => void {
     const owner = readOwner(lock)
     if (owner !== undefined && isAlive(owner.pid))
       throw new Error(
-        `${file} is being written by process ${owner.pid}: end that one first; if there is no such program, delete ${lock}`,
+        `${file} is being written by process ${owner.pid}: end that program first, or take another project; if there is none, delete ${lock}`,
       )
     removeDead(lock, owner, mine)
   }

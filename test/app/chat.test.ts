@@ -251,6 +251,10 @@ describe("the program", () => {
         out: "",
         err: expect.stringMatching(/^error: expected no words without --print/),
       })
+      expect(await finish(start("--project", path.join(folder, "nowhere"), "--print", "x"))).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/^error: the project .*nowhere is no folder/),
+      })
       expect(await finish(start("--nonsense"))).toMatchObject({
         code: 1,
         out: "",
