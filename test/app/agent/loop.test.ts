@@ -302,8 +302,36 @@ describe("a question", () => {
         return true
       },
     })
-    expect(results(newMessages)[0]).toMatch(/^a error: blocked/)
+    expect(results(newMessages)).toEqual(["a error: blocked: what it would do has changed since the person was asked"])
     expect(handler).not.toHaveBeenCalled()
+  })
+
+  test("is asked before a call does damage to what another call of the same message has just made", async () => {
+    let note: string | undefined
+    const writer = tool(
+      "write",
+      ({ text = "" }) => {
+        note = text
+        return "written"
+      },
+      {
+        readOnly: false,
+        preview: ({ text = "" }) =>
+          note === undefined ? undefined : { text: "replaces n", before: note, after: text, file: "n" },
+      },
+    )
+    const asked: Question[] = []
+    const { newMessages } = await runWith({
+      tools: [writer],
+      model: playing(asks(call("a", "write", { text: "one" }), call("b", "write", { text: "two" }))),
+      ask: async (question) => {
+        asked.push(question)
+        return false
+      },
+    })
+    expect(results(newMessages)).toEqual(["a written", "b error: blocked: the person did not allow it"])
+    expect(asked).toMatchObject([{ toolCallId: "b", diff: expect.stringMatching(/-one[\s\S]*\+two/) }])
+    expect(note).toBe("one")
   })
 })
 
