@@ -24,7 +24,7 @@ import {
   type TurnOptions,
   toolResult,
 } from "../../s12_packages/code.ts"
-import type { AgentEvent } from "../protocol.ts"
+import type { AgentEvent, Question } from "../protocol.ts"
 import { toCallBlock } from "../session/convert.ts"
 import { createProvider, type TeachingModel } from "./model.ts"
 import { type Ask, type BeforeToolCall, decide, questionFor } from "./tool-policy.ts"
@@ -216,16 +216,12 @@ export async function runAgentLoop(context: RunContext, tracker: CallTracker = n
       ),
   }
 
-  const isAllowed = async (call: ToolCall, tool: ToolDefinition): Promise<boolean> => {
-    const question = questionFor(call, tool, `question_${++questions}`)
-    if (question === undefined) return true
+  const askPerson = async (question: Question): Promise<void> => {
     emit({ type: "question", question })
     const allowed =
       ask !== undefined && (await untilAborted(Promise.resolve(ask(question)), signal).catch(() => false)) === true
     emit({ type: "answer", questionId: question.id, allowed })
-    // What was shown is what runs: had the world changed meanwhile, the question would be another one.
-    const again = questionFor(call, tool, question.id)
-    return allowed && again?.text === question.text && again?.diff === question.diff
+    if (!allowed) throw new Error("blocked: the person did not allow it")
   }
 
   const execute = async (call: ToolCall): Promise<ToolResultMessage> => {
@@ -239,8 +235,13 @@ export async function runAgentLoop(context: RunContext, tracker: CallTracker = n
     try {
       const decided = await untilAborted(decide(rules, call, tool, onRewrite), signal)
       if (decided.block !== undefined) throw new Error(`blocked: ${decided.block}`)
-      if (!(await isAllowed(decided.call, tool))) throw new Error("blocked: the person did not allow it")
+      const question = questionFor(decided.call, tool, `question_${++questions}`)
+      if (question !== undefined) await askPerson(question)
       if (signal.aborted) throw new Error("cancelled")
+      // No waiting from here to the run: another call of the same message would come in between. What was shown is what runs.
+      const now = questionFor(decided.call, tool, question?.id ?? "")
+      if (now?.text !== question?.text || now?.diff !== question?.diff)
+        throw new Error("blocked: what it would do has changed since the person was asked")
       tell("allow")
       const text = registry.run(decided.call)
       if (registry.succeeded) tracker.succeed(call.id)

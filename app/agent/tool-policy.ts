@@ -1,6 +1,6 @@
 /** What is decided about a call before it runs. The model proposes; the program, and where it does damage the person, decide. */
-import { createTwoFilesPatch } from "diff"
-import type { ToolCall } from "../../s12_packages/code.ts"
+import { createTwoFilesPatch, formatPatch } from "diff"
+import { escapeControls, type ToolCall } from "../../s12_packages/code.ts"
 import type { Question, ToolDecision } from "../protocol.ts"
 import type { ToolDefinition } from "./tools.ts"
 
@@ -12,6 +12,9 @@ export type Ask = (question: Question) => Promise<boolean>
 
 /** So many rewrites one call may have. More means that two rules want different things. */
 const MAX_REWRITES = 10
+
+/** How many lines may differ for the shortest diff to be looked for. Its cost grows with their square. */
+const MAX_DIFFERENCES = 1_000
 
 /** Letters of other scripts that look like those of the word. */
 const LOOKALIKES: Readonly<Record<string, string>> = {
@@ -74,6 +77,25 @@ export async function decide(
   return { call: current, block: "the rules rewrite each other's arguments without end" }
 }
 
+/** The lines of a text as a diff has them, each behind a sign. */
+function mark(text: string, sign: "-" | "+"): { count: number; lines: string[] } {
+  const lines = text.split("\n")
+  const rest = lines.pop() ?? ""
+  const marked = (rest === "" ? lines : [...lines, rest]).map((line) => `${sign}${line}`)
+  return { count: marked.length, lines: rest === "" ? marked : [...marked, "\\ No newline at end of file"] }
+}
+
+/** What changes, as a unified diff: the shortest one, or, where two texts have too little in common, all of the old one and all of the new one. */
+export function showChange(file: string, before: string, after: string): string {
+  const options = { context: 2, maxEditLength: MAX_DIFFERENCES }
+  const short = createTwoFilesPatch(file, file, before, after, "now", "then", options)
+  if (short !== undefined) return short
+  const [old, fresh] = [mark(before, "-"), mark(after, "+")]
+  const lines = [...old.lines, ...fresh.lines]
+  const hunk = { oldStart: 1, oldLines: old.count, newStart: 1, newLines: fresh.count, lines }
+  return formatPatch({ oldFileName: file, newFileName: file, oldHeader: "now", newHeader: "then", hunks: [hunk] })
+}
+
 /** What to ask before a call; undefined when it does no damage. Throws where the call cannot be run. */
 export function questionFor(
   { id, name, input }: ToolCall,
@@ -81,18 +103,21 @@ export function questionFor(
   questionId: string,
 ): Question | undefined {
   if (tool.readOnly) return undefined
-  const base = { id: questionId, toolCallId: id, name }
+  // Nothing of what the model wrote may turn around the words in which the person is asked.
+  const ask = (text: string, diff?: string): Question => ({
+    id: questionId,
+    toolCallId: id,
+    name,
+    text: escapeControls(text),
+    ...(diff !== undefined && { diff: escapeControls(diff) }),
+  })
   if (tool.preview === undefined) {
     const given = Object.entries(input).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
     const shown = given.length === 0 ? "no arguments" : given.join(", ")
-    return {
-      ...base,
-      text: `runs ${name}, a tool of ${tool.source === "package" ? "a package" : "an extension"}, with ${shown}`,
-    }
+    return ask(`runs ${name}, a tool of ${tool.source === "package" ? "a package" : "an extension"}, with ${shown}`)
   }
   const preview = tool.preview(input)
   if (preview === undefined) return undefined
   const { text, before, after, file = "" } = preview
-  if (before === undefined || after === undefined) return { ...base, text }
-  return { ...base, text, diff: createTwoFilesPatch(file, file, before, after, "now", "then", { context: 2 }) }
+  return before === undefined || after === undefined ? ask(text) : ask(text, showChange(file, before, after))
 }

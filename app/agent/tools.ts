@@ -28,7 +28,7 @@ const MAX_FILE = 5_000_000
 /** How many names a listing has. */
 const MAX_NAMES = 500
 
-/** How many characters a note may have. */
+/** How many characters a note may have: what a person is asked about can be looked through. */
 const MAX_NOTE = 50_000
 
 function readText(place: string, name: string): string {
@@ -42,6 +42,10 @@ function readText(place: string, name: string): string {
   return new TextDecoder().decode(bytes)
 }
 
+function checkLength(text: string, whose: string): void {
+  if (text.length > MAX_NOTE) throw new Error(`${whose} has ${text.length} characters, more than ${MAX_NOTE}`)
+}
+
 /** Where a note lies, and what stands there now. Throws for a place that is no note's. */
 function findNote(notes: string, name: string): { place: string; old: string | undefined } {
   if (splitPath(name).length === 0) throw new Error("a note needs a name, such as todo.md")
@@ -53,7 +57,9 @@ function findNote(notes: string, name: string): { place: string; old: string | u
   if (!stat.isFile()) throw new Error(`${name} is no note`)
   // A second name of a file that may lie anywhere: what is written here would be written there.
   if (stat.nlink > 1) throw new Error(`${name} has a second name elsewhere, so it is not written`)
-  return { place, old: readText(place, name) }
+  const old = readText(place, name)
+  checkLength(old, `the note ${name} that is there`)
+  return { place, old }
 }
 
 /** The tools, on a workspace. Its folder and the one for notes are made if they are not there. */
@@ -100,12 +106,13 @@ export function createTools(workspace: string): ToolDefinition[] {
       readOnly: false,
       target: ({ name = "" }) => path.relative(fs.realpathSync(workspace), findNote(notes, name).place),
       preview: ({ name = "", text = "" }) => {
+        checkLength(text, "the note")
         const { place, old } = findNote(notes, name)
         if (old === undefined || old === text) return undefined
         return { text: `replaces the note ${place}`, before: old, after: text, file: place }
       },
       handler: ({ name = "", text = "" }) => {
-        if (text.length > MAX_NOTE) throw new Error(`the note has ${text.length} characters, more than ${MAX_NOTE}`)
+        checkLength(text, "the note")
         const { place, old } = findNote(notes, name)
         fs.mkdirSync(path.dirname(place), { recursive: true })
         fs.writeFileSync(place, text, { flag: old === undefined ? "wx" : "w" })

@@ -1,10 +1,11 @@
 import { setImmediate as nextRound } from "node:timers/promises"
+import { applyPatch } from "diff"
 import { describe, expect, test, vi } from "vitest"
 import { AppRegistry, type RunContext, runAgentLoop } from "../../../app/agent/loop.ts"
 import { MockModel } from "../../../app/agent/mock-model.ts"
 import { createProvider } from "../../../app/agent/model.ts"
-import { decide, soundsSecret } from "../../../app/agent/tool-policy.ts"
-import type { ToolDefinition } from "../../../app/agent/tools.ts"
+import { decide, showChange, soundsSecret } from "../../../app/agent/tool-policy.ts"
+import type { Preview, ToolDefinition } from "../../../app/agent/tools.ts"
 import type { AgentEvent, Question } from "../../../app/protocol.ts"
 import {
   type AgentMessage,
@@ -286,6 +287,32 @@ describe("a question", () => {
     expect(handler).not.toHaveBeenCalled()
   })
 
+  test("shows nothing that could turn its words around, neither in the call nor in the change", async () => {
+    const asked: Question[] = []
+    const ask: RunContext["ask"] = async (question) => asked.push(question) < 0
+    const nasty = "\u202egnp.exe\u001b[2K"
+    const preview = (): Preview => ({ text: `replaces ${nasty}`, before: "old", after: nasty, file: nasty })
+    await runWith({
+      tools: [damaging(() => "ran"), tool("write", () => "ran", { readOnly: false, preview })],
+      model: playing(asks(call("a", "danger", { text: nasty }), call("b", "write"))),
+      ask,
+    })
+    expect(asked).toHaveLength(2)
+    for (const { text, diff = "" } of asked) expect(text + diff).not.toMatch(/\p{Bidi_C}|(?![\t\n])\p{Cc}/u)
+    expect(asked[1]?.diff).toContain("+\\u{202e}gnp.exe\\u{1b}[2K")
+  })
+
+  test("shows a change as the shortest diff, and of texts with little in common the whole of both", () => {
+    const lines = (letter: string): string => Array.from({ length: 20_000 }, (_, line) => `${letter}${line}\n`).join("")
+    expect(showChange("n.md", "a\nb\nc\n", "a\nB\nc\n")).toContain("@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n")
+    const [old, fresh] = [lines("a"), `${lines("b")}no line end`]
+    const whole = showChange("n.md", old, fresh)
+    expect(whole).toContain("@@ -1,20000 +1,20001 @@\n-a0\n")
+    expect(applyPatch(old, whole)).toBe(fresh)
+    expect(applyPatch("", showChange("n.md", "", old))).toBe(old)
+    expect(applyPatch(fresh, showChange("n.md", fresh, ""))).toBe("")
+  })
+
   test("that shows something else when it is answered lets nothing run", async () => {
     let old = "one"
     const handler = vi.fn(() => "ran")
@@ -302,8 +329,36 @@ describe("a question", () => {
         return true
       },
     })
-    expect(results(newMessages)[0]).toMatch(/^a error: blocked/)
+    expect(results(newMessages)).toEqual(["a error: blocked: what it would do has changed since the person was asked"])
     expect(handler).not.toHaveBeenCalled()
+  })
+
+  test("is asked before a call does damage to what another call of the same message has just made", async () => {
+    let note: string | undefined
+    const writer = tool(
+      "write",
+      ({ text = "" }) => {
+        note = text
+        return "written"
+      },
+      {
+        readOnly: false,
+        preview: ({ text = "" }) =>
+          note === undefined ? undefined : { text: "replaces n", before: note, after: text, file: "n" },
+      },
+    )
+    const asked: Question[] = []
+    const { newMessages } = await runWith({
+      tools: [writer],
+      model: playing(asks(call("a", "write", { text: "one" }), call("b", "write", { text: "two" }))),
+      ask: async (question) => {
+        asked.push(question)
+        return false
+      },
+    })
+    expect(results(newMessages)).toEqual(["a written", "b error: blocked: the person did not allow it"])
+    expect(asked).toMatchObject([{ toolCallId: "b", diff: expect.stringMatching(/-one[\s\S]*\+two/) }])
+    expect(note).toBe("one")
   })
 })
 

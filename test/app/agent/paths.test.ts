@@ -193,6 +193,15 @@ describe("the tools", () => {
     expect(() => run("read_file", { path: "b.bin" })).toThrow("is no text")
   })
 
+  test("ask about no note that is too long to be looked through, be it the new one or the one that is there", () => {
+    const preview = tools.find(({ spec }) => spec.name === "write_note")?.preview
+    run("write_note", { name: "n.md", text: "old" })
+    expect(() => preview?.({ name: "n.md", text: "x".repeat(60_000) })).toThrow("more than 50000")
+    fs.writeFileSync(path.join(workspace, "notes", "n.md"), "x".repeat(60_000))
+    expect(() => preview?.({ name: "n.md", text: "new" })).toThrow("the note n.md that is there has 60000 characters")
+    expect(() => run("write_note", { name: "n.md", text: "new" })).toThrow("more than 50000")
+  })
+
   test("show what a note would replace, and nothing for a new one", () => {
     const preview = tools.find(({ spec }) => spec.name === "write_note")?.preview
     expect(preview?.({ name: "n.md", text: "new" })).toBeUndefined()
