@@ -32,7 +32,10 @@ describe("npm run ladder on a file of one's own", { timeout: 300_000 }, () => {
   })
 
   test.runIf(DEEP)("shows an error of a type, and fails for it, though every test passes", async () => {
-    const { code, stdout, stderr } = await start("typed.ts", `${here.read("s02")}\nconst seven: number = "seven"\nvoid seven\n`)
+    const { code, stdout, stderr } = await start(
+      "typed.ts",
+      `${here.read("s02")}\nconst seven: number = "seven"\nvoid seven\n`,
+    )
     expect(code).toBe(1)
     expect(stdout).toMatch(/^TYPE {2}TS2322 {2}Type 'string'/m)
     expect(stdout + stderr).not.toMatch(/^ FAIL /m)
