@@ -31,6 +31,8 @@ export type Document = {
 export const DOCUMENTS: readonly Document[] = [
   { file: "EVOLUTION.md", language: "zh" },
   { file: "EVOLUTION.en.md", language: "en" },
+  { file: "CARD.md", language: "zh" },
+  { file: "CARD.en.md", language: "en" },
   { file: "EXERCISES.md", language: "zh" },
   { file: "EXERCISES.en.md", language: "en" },
   { file: "s00_naive/README.md", language: "zh" },

@@ -16,6 +16,7 @@ const PAIRS = [
   "README",
   "EVOLUTION",
   "EXERCISES",
+  "CARD",
   "GLOSSARY",
   "STUDY",
   "CONTRIBUTING",
