@@ -89,7 +89,7 @@ const MAKERS: Record<string, Maker> = {
     ),
   chapters: ({ language }) =>
     table(
-      language === "zh" ? ["章", "新增", "接入点", "升级"] : ["Chapter", "Adds", "Welds", "Upgrades"],
+      language === "zh" ? ["章", "新增", "增长", "接入点", "升级"] : ["Chapter", "Adds", "Grows", "Welds", "Upgrades"],
       CHAPTERS.map((chapter) => {
         const zh = language === "zh"
         const entries = (list: readonly { name: string; reason: string; reasonZh: string }[]): string =>
@@ -99,6 +99,9 @@ const MAKERS: Record<string, Maker> = {
         return [
           `[${chapter.id} ${zh ? chapter.titleZh : chapter.title}](${chapter.folder}/code.ts)`,
           chapter.parts.map(code).join(" "),
+          Object.entries(chapter.gains)
+            .map(([name, texts]) => `${code(name)} + ${texts.map(code).join(", ")}`)
+            .join("<br>") || "—",
           entries(chapter.welds),
           entries(chapter.upgrades),
         ]
