@@ -16,7 +16,7 @@ import { type CompactionResult, compact, estimateTokens, outline } from "../sess
 import { JsonlSessionStore } from "../session/session-store.ts"
 import { AppRegistry, CallTracker, runAgentLoop } from "./loop.ts"
 import type { ModelSlot } from "./model.ts"
-import { bringsAnything, homeFolder, loadCode, loadTexts, PROJECT_FOLDER, TrustStore } from "./project.ts"
+import { bringsAnything, homeFolder, loadCode, loadTexts, sessionsFolder, TrustStore, workspaceOf } from "./project.ts"
 import { type Ask, type BeforeToolCall, defaultPolicy } from "./tool-policy.ts"
 import { createTools, type ToolDefinition } from "./tools.ts"
 
@@ -25,7 +25,7 @@ export type AgentOptions = {
   /** The folder of the project. Its `workspace/` is what the tools reach. */
   project: string
   model: ModelSlot
-  /** Where decisions on trust are kept. */
+  /** Where sessions and decisions on trust are kept. */
   home?: string
   /** Other tools in the place of the three, on the folder that they may reach. */
   tools?: (workspace: string) => readonly ToolDefinition[]
@@ -33,8 +33,6 @@ export type AgentOptions = {
   rules?: readonly BeforeToolCall[]
   /** What a request may cost before the session is compacted, in tokens. */
   budget?: number
-  /** Says what goes wrong beside a run. */
-  onProblem?: (sentence: string) => void
 }
 
 /** What a client wants of a run. */
@@ -84,6 +82,9 @@ export class Agent {
   model: ModelSlot
   #options: AgentOptions
   #trust: TrustStore
+  #sessions: string
+  /** How often the project was loaded, or begun to be. */
+  #loads = 0
   #store!: JsonlSessionStore
   #tracker = new CallTracker()
   #registry = new AppRegistry()
@@ -97,10 +98,12 @@ export class Agent {
   private constructor(options: AgentOptions) {
     if (!fs.statSync(options.project, { throwIfNoEntry: false })?.isDirectory())
       throw new Error(`the project ${options.project} is no folder: make it first, or name another with --project`)
-    this.project = fs.realpathSync(options.project)
+    this.project = fs.realpathSync.native(options.project)
     this.model = options.model
     this.#options = options
-    this.#trust = new TrustStore(options.home ?? homeFolder())
+    const home = options.home ?? homeFolder()
+    this.#trust = new TrustStore(home)
+    this.#sessions = sessionsFolder(home, this.project)
   }
 
   /** Opens a project with its last session, or begins one. Throws where its folder is not there, or another process has the session. */
@@ -239,9 +242,10 @@ export class Agent {
   /** Begins a new session; the old file stays. A run that is going on is cancelled, and nothing of it gets into the new one. */
   async reset(): Promise<void> {
     await this.#stop()
-    this.#store.close()
-    this.#events = []
+    const old = this.#store
     this.#openSession(this.#newSession())
+    old.close()
+    this.#events = []
   }
 
   /** Compacts the session: `budget` tokens are what a request may cost. */
@@ -274,10 +278,6 @@ export class Agent {
     await run?.done.catch(() => {})
   }
 
-  get #sessions(): string {
-    return path.join(this.project, PROJECT_FOLDER, "sessions")
-  }
-
   #lastSession(): string | undefined {
     if (!fs.existsSync(this.#sessions)) return undefined
     const name = fs
@@ -302,12 +302,15 @@ export class Agent {
   }
 
   async #loadProject(): Promise<void> {
+    const load = ++this.#loads
     const trust = this.#trust.get(this.project)
     const problems: string[] = []
-    const registry = new AppRegistry((this.#options.tools ?? createTools)(path.join(this.project, "workspace")))
+    const registry = new AppRegistry((this.#options.tools ?? createTools)(workspaceOf(this.project)))
     const extensions = new ExtensionRuntime(registry, { log: (line) => problems.push(line) })
     const loader = loadTexts(this.project, trust)
     problems.push(...(await loadCode(this.project, trust, { registry, extensions, loader })))
+    // Fetching code takes its time. If the person has decided anew meanwhile, that decision holds.
+    if (load !== this.#loads) return
     this.#registry = registry
     this.#extensions = extensions
     this.#loader = loader

@@ -7,6 +7,7 @@
  *   .pi/extensions/*.js, *.ts    code: a function that is given the core's ExtensionAPI; `readOnlyTools` names its tools that only read
  *   .pi/packages/*.json      packages of s12
  */
+import { createHash } from "node:crypto"
 import fs from "node:fs"
 import os from "node:os"
 import path from "node:path"
@@ -37,6 +38,28 @@ export function homeFolder(env: Readonly<Record<string, string | undefined>> = p
         ? path.join(os.homedir(), "Library", "Application Support")
         : env.XDG_CONFIG_HOME || path.join(os.homedir(), ".config")
   return path.join(base, "learn-pi-agent")
+}
+
+/**
+ * Where the sessions of a project are kept: outside of it. One that lay in the project could have been brought along with it, and would be sent to the
+ * model as what this person has said.
+ */
+export function sessionsFolder(home: string, project: string): string {
+  const real = fs.realpathSync(project)
+  const mark = createHash("sha256").update(real).digest("hex").slice(0, 12)
+  const name = path
+    .basename(real)
+    .replace(/[^\w-]+/g, "-")
+    .slice(0, 40)
+  return path.join(home, "sessions", `${name}-${mark}`)
+}
+
+/** The folder that the tools reach. Throws where it is a link: a project that somebody else has made could show the model any folder of this machine. */
+export function workspaceOf(project: string): string {
+  const workspace = path.join(project, "workspace")
+  const stat = fs.lstatSync(workspace, { throwIfNoEntry: false })
+  if (stat === undefined || stat.isDirectory()) return workspace
+  throw new Error(`${workspace} is ${stat.isSymbolicLink() ? "a link" : "no folder"}: put a folder in its place`)
 }
 
 /** What the person has decided on projects, remembered by their real paths. */
@@ -73,10 +96,15 @@ export class TrustStore {
   }
 }
 
-/** The files of a folder with these endings, sorted. A folder that is not there has none. */
+function isFile(file: string): boolean {
+  return fs.existsSync(file) && fs.statSync(file).isFile()
+}
+
+/** The files of a folder with these endings, sorted. What is no folder has none. */
 function filesIn(folder: string, endings: readonly string[]): string[] {
-  const names = fs.existsSync(folder) ? fs.readdirSync(folder).sort() : []
-  return names.filter((name) => endings.includes(path.extname(name))).map((name) => path.join(folder, name))
+  const names = fs.existsSync(folder) && fs.statSync(folder).isDirectory() ? fs.readdirSync(folder).sort() : []
+  const found = names.filter((name) => endings.includes(path.extname(name)))
+  return found.map((name) => path.join(folder, name)).filter(isFile)
 }
 
 function readText(file: string): string {
@@ -88,7 +116,7 @@ function readText(file: string): string {
 export function bringsAnything(project: string): boolean {
   const folders = ["skills", "extensions", "packages"].map((name) => path.join(project, PROJECT_FOLDER, name))
   return (
-    fs.existsSync(path.join(project, "AGENTS.md")) ||
+    isFile(path.join(project, "AGENTS.md")) ||
     folders.some((folder) => filesIn(folder, [".md", ".js", ".mjs", ".ts", ".json"]).length > 0)
   )
 }
@@ -99,7 +127,7 @@ export function loadTexts(project: string, trust: ProjectTrust | undefined): Res
   const agents = path.join(project, "AGENTS.md")
   const skills = filesIn(path.join(project, PROJECT_FOLDER, "skills"), [".md"])
   const resources: ContextResource[] = [
-    ...(fs.existsSync(agents) ? [{ kind: "agents" as const, name: "AGENTS.md", content: readText(agents) }] : []),
+    ...(isFile(agents) ? [{ kind: "agents" as const, name: "AGENTS.md", content: readText(agents) }] : []),
     ...skills.map((file) => ({ kind: "skill" as const, name: path.basename(file, ".md"), content: readText(file) })),
   ]
   return new ResourceLoader(resources)

@@ -8,6 +8,7 @@ import { setImmediate as nextRound } from "node:timers/promises"
 import { Chalk } from "chalk"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { Agent } from "../../app/agent/agent.ts"
+import { sessionsFolder } from "../../app/agent/project.ts"
 import { Chat, drawTree } from "../../app/chat.ts"
 import { mockSlot } from "../../app/choose-model.ts"
 import { JsonlSessionStore } from "../../app/session/session-store.ts"
@@ -129,8 +130,9 @@ describe("npm run chat", () => {
       },
     })
     expect(output).toContain("cancelled")
-    const file = fs.readdirSync(path.join(project(), ".pi/sessions")).find((name) => name.endsWith(".jsonl")) ?? ""
-    const store = JsonlSessionStore.open(path.join(project(), ".pi/sessions", file), { readOnly: true })
+    const sessions = sessionsFolder(path.join(folder, "home"), project())
+    const file = fs.readdirSync(sessions).find((name) => name.endsWith(".jsonl")) ?? ""
+    const store = JsonlSessionStore.open(path.join(sessions, file), { readOnly: true })
     expect(store.path().map(({ message }) => message.role)).toEqual(["user", "assistant", "user", "assistant"])
   })
 

@@ -76,9 +76,7 @@ describe("the routes", () => {
     ]).toEqual([2, 8, 2])
     const fresh = (await server.post("/api/reset")).body
     expect([fresh.messages, fresh.tree, fresh.events, fresh.id === other.id]).toEqual([[], [], [], false])
-    expect(
-      fs.readdirSync(path.join(server.folder, "project/.pi/sessions")).filter((name) => name.endsWith(".jsonl")),
-    ).toHaveLength(2)
+    expect(fs.readdirSync(path.dirname(server.agent.file)).filter((name) => name.endsWith(".jsonl"))).toHaveLength(2)
   })
 
   test("a run tells what happens, from its first event on, and ends with run_done", async () => {
