@@ -17,6 +17,7 @@ const PAIRS = [
   "EVOLUTION",
   "EXERCISES",
   "CARD",
+  "CASES",
   "GLOSSARY",
   "STUDY",
   "CONTRIBUTING",
