@@ -45,8 +45,8 @@ export class RunRecord {
     return this.#done
   }
 
-  /** Called, each of them, when the last listener has gone. */
-  readonly onDeserted: Set<() => void> = new Set()
+  /** Called when the last listener has gone. */
+  onDeserted: (() => void) | undefined
 
   /** Adds an event. `run_done` is the last one. */
   add(event: AgentEvent): void {
@@ -86,8 +86,7 @@ export class RunRecord {
     })
     response.on("close", () => {
       clearInterval(alive)
-      if (!this.#clients.delete(client) || this.#clients.size > 0) return
-      for (const tell of [...this.onDeserted]) tell()
+      if (this.#clients.delete(client) && this.#clients.size === 0) this.onDeserted?.()
     })
     response.flushHeaders()
     this.#pump(client)

@@ -152,7 +152,7 @@ class Questions {
         const answer = (allowed: boolean): void => {
           clearTimeout(late)
           clearTimeout(deserted)
-          record.onDeserted.delete(wait)
+          record.onDeserted = undefined
           this.#waiting.delete(key)
           resolve(allowed)
         }
@@ -163,7 +163,7 @@ class Questions {
           deserted = setTimeout(() => record.hasListeners || answer(false), grace)
           deserted.unref()
         }
-        record.onDeserted.add(wait)
+        record.onDeserted = wait
         this.#waiting.set(key, answer)
         if (!record.hasListeners) wait()
       })

@@ -517,32 +517,34 @@ describe("a question", () => {
     expect(note()).toBe("first")
   })
 
-  test("that is still open when the page is closed is answered with no, though another one was answered", async () => {
-    const writes = ["ideas.md", "other.md"].map((name) => call(name, "write_note", { name, text: "second" }))
+  test("comes after the one before it is answered, so that a page shows them all; once it is closed the rest get no", async () => {
+    const writes = ["a.md", "b.md", "c.md"].map((name) => call(name, "write_note", { name, text: "second" }))
     const { provider, open } = gated(() => ask(...writes))
     await restart({ provider, grace: 20 })
     const notes = path.join(server.folder, "project/workspace/notes")
     for (const { id } of writes) fs.writeFileSync(path.join(notes, id), "first")
     const id = await server.start("go")
     const asked: string[] = []
-    await new Promise<void>((resolve, reject) => {
+    await new Promise<void>((resolve) => {
       const request = http.get(`${server.url}/api/runs/${id}/events`, (response) =>
         response.setEncoding("utf8").on("data", (text: string) => {
           // Nothing is asked before somebody listens.
           open()
-          asked.push(...[...text.matchAll(/"id":"(question_\d+)"/g)].map(([, name]) => name ?? ""))
-          if (asked.length < 2) return
-          response.removeAllListeners("data")
-          void server.post(`/api/runs/${id}/answers`, { questionId: asked[1], allowed: true }).then(() => {
-            request.destroy()
-            resolve()
-          }, reject)
+          for (const [, questionId = "", name = ""] of text.matchAll(
+            /"id":"(question_\d+)","toolCallId":"(\w\.md)"/g,
+          )) {
+            asked.push(name)
+            if (name === "a.md") void server.post(`/api/runs/${id}/answers`, { questionId, allowed: true })
+            else request.destroy()
+          }
         }),
       )
       request.on("error", () => {})
+      request.on("close", resolve)
     })
+    expect(asked).toEqual(["a.md", "b.md"])
     await server.agent.run?.done
-    expect(writes.map(({ id }) => fs.readFileSync(path.join(notes, id), "utf8"))).toEqual(["first", "second"])
+    expect(writes.map(({ id }) => fs.readFileSync(path.join(notes, id), "utf8"))).toEqual(["second", "first", "first"])
   })
 
   test("is answered once; a second answer is told that nobody asks any more", async () => {
