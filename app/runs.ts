@@ -11,6 +11,14 @@ const MAX_RUNS = 20
 /** How often a comment keeps a line open, in milliseconds. */
 const KEEP_ALIVE = 15_000
 
+const TOO_LATE: AgentEvent = {
+  type: "notice",
+  text: "earlier events are no longer kept; the session has what they told",
+}
+
+/** What a client gets that was too slow, or came too late, for the first events of a long run. It has no number of its own. */
+const LOST = `data: ${JSON.stringify(TOO_LATE)}\n\n`
+
 type Client = {
   response: ServerResponse
   /** The number of the event that is sent next. */
@@ -68,11 +76,7 @@ export class RunRecord {
       "Cache-Control": "no-store",
       "X-Accel-Buffering": "no",
     })
-    const client: Client = { response, next: Math.max(Math.min(last, end - 1) + 1, this.#first), ready: true }
-    if (last + 1 < this.#first)
-      response.write(
-        `data: ${JSON.stringify({ type: "notice", text: "earlier events are no longer kept; the session has what they told" })}\n\n`,
-      )
+    const client: Client = { response, next: Math.min(last, end - 1) + 1, ready: true }
     const alive = setInterval(() => client.ready && response.write(": keep-alive\n\n"), KEEP_ALIVE)
     alive.unref()
     this.#clients.add(client)
@@ -93,13 +97,18 @@ export class RunRecord {
     for (const { response } of this.#clients) response.end()
   }
 
+  /** Gives up the listeners that still have not taken what there was. */
+  drop(): void {
+    for (const { response } of this.#clients) response.destroy()
+  }
+
   /** Sends as much as the line takes. What it does not take waits here, once for all clients, and not in a buffer of its own. */
   #pump(client: Client): void {
-    client.next = Math.max(client.next, this.#first)
     const end = this.#first + this.#frames.length
     while (client.ready && client.next < end) {
-      client.ready = client.response.write(this.#frames[client.next - this.#first])
-      client.next++
+      const isLost = client.next < this.#first
+      client.ready = client.response.write(isLost ? LOST : this.#frames[client.next - this.#first])
+      client.next = isLost ? this.#first : client.next + 1
     }
     if (this.#done && client.next >= end) client.response.end()
   }
@@ -109,11 +118,13 @@ export class RunRecord {
 export class RunRecords {
   #records = new Map<string, RunRecord>()
 
-  /** Makes a record. The oldest that are over go. */
+  /** Makes a record. The oldest that are over go, with whoever still listens to them. */
   create(id: string): RunRecord {
     for (const [old, record] of this.#records) {
       if (this.#records.size < MAX_RUNS) break
-      if (record.isDone) this.#records.delete(old)
+      if (!record.isDone) continue
+      this.#records.delete(old)
+      record.drop()
     }
     const record = new RunRecord()
     this.#records.set(id, record)

@@ -73,13 +73,18 @@ function readBody<Shape>(schema: z.ZodType<Shape>, request: Request): Shape {
   return data as Shape
 }
 
+/** The names under which this machine alone reaches a port. A browser leaves out the port that http has anyway. */
+export function hostsOf(port: number | undefined): string[] {
+  const names = ["127.0.0.1", "localhost", "[::1]"]
+  return [...names.map((name) => `${name}:${port}`), ...(port === 80 ? names : [])]
+}
+
 /**
  * Whether a request is meant for this server. A page of another site can make a browser send requests here, under a foreign `Origin`, or, when it has
  * its own name point here, under a foreign `Host`.
  */
 const checkOrigin: RequestHandler = (request, _response, next) => {
-  const port = request.socket.localPort
-  const names = ["127.0.0.1", "localhost", "[::1]"].map((name) => `${name}:${port}`)
+  const names = hostsOf(request.socket.localPort)
   const hosts = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host")
   const host = request.headers.host ?? ""
   if (hosts.length !== 1 || !names.includes(host))
@@ -134,37 +139,39 @@ function describeRefusal(error: unknown): { status: number; code: string; messag
   return { status: 500, code: "failed", message: describeError(error) }
 }
 
-/** Questions that wait for the person. */
+/** Questions that wait for the person, each under its run. */
 class Questions {
   #waiting = new Map<string, (allowed: boolean) => void>()
 
   /** Gives the function that asks, for one run. A question that nobody can see, or that nobody answers in time, is answered with no. */
-  askFor(record: RunRecord, { patience, grace }: { patience: number; grace: number }): Ask {
+  askFor(runId: string, record: RunRecord, { patience, grace }: { patience: number; grace: number }): Ask {
     return (question: Question) =>
       new Promise((resolve) => {
+        const key = `${runId} ${question.id}`
         let deserted: NodeJS.Timeout | undefined
         const answer = (allowed: boolean): void => {
           clearTimeout(late)
           clearTimeout(deserted)
           record.onDeserted = undefined
-          this.#waiting.delete(question.id)
+          this.#waiting.delete(key)
           resolve(allowed)
         }
         const late = setTimeout(answer, patience, false)
         late.unref()
         const wait = (): void => {
+          clearTimeout(deserted)
           deserted = setTimeout(() => record.hasListeners || answer(false), grace)
           deserted.unref()
         }
         record.onDeserted = wait
-        this.#waiting.set(question.id, answer)
+        this.#waiting.set(key, answer)
         if (!record.hasListeners) wait()
       })
   }
 
-  /** Takes an answer. Says whether somebody had asked. */
-  answer(id: string, allowed: boolean): boolean {
-    const answer = this.#waiting.get(id)
+  /** Takes an answer. Says whether this run had asked that. */
+  answer(runId: string, id: string, allowed: boolean): boolean {
+    const answer = this.#waiting.get(`${runId} ${id}`)
     answer?.(allowed)
     return answer !== undefined
   }
@@ -188,7 +195,7 @@ function createApp(options: ServerOptions, records: RunRecords): Express {
     const early: AgentEvent[] = []
     let record: RunRecord | undefined
     const ask: Ask = (question) =>
-      record ? questions.askFor(record, { patience, grace })(question) : Promise.resolve(false)
+      record ? questions.askFor(run.id, record, { patience, grace })(question) : Promise.resolve(false)
     const run = agent.start(prompt, {
       ...(canAsk && { ask }),
       onEvent: (event) => (record === undefined ? early.push(event) : record.add(event)),
@@ -228,7 +235,7 @@ function createApp(options: ServerOptions, records: RunRecords): Express {
   app.post("/api/runs/:runId/answers", (request, response) => {
     findRecord(request)
     const { questionId, allowed } = readBody(answerBody, request)
-    if (!questions.answer(questionId, allowed))
+    if (!questions.answer(String(request.params.runId), questionId, allowed))
       throw new Refusal(404, "unknown_question", "nobody is asking that any more")
     response.json({ ok: true })
   })

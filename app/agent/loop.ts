@@ -43,7 +43,7 @@ export type RunContext = {
   extensions?: ExtensionRuntime
   trust?: ProjectTrust
   beforeToolCall?: BeforeToolCall | readonly BeforeToolCall[]
-  /** Asks the person before damage. Without it the answer is no. */
+  /** Asks the person before damage, one question after the other. Without it the answer is no. */
   ask?: Ask
   onEvent?: (event: AgentEvent) => void
   /** How the core shows its own events (s10); nothing is shown without it. */
@@ -216,6 +216,14 @@ export async function runAgentLoop(context: RunContext, tracker: CallTracker = n
       ),
   }
 
+  // A person reads one question at a time, and what was allowed has happened before the next one is put.
+  let lastQuestion: Promise<unknown> = Promise.resolve()
+  const inTurn = <Value>(work: () => Promise<Value>): Promise<Value> => {
+    const mine = lastQuestion.then(work)
+    lastQuestion = mine.catch(() => {})
+    return mine
+  }
+
   const askPerson = async (question: Question): Promise<void> => {
     emit({ type: "question", question })
     const allowed =
@@ -232,20 +240,27 @@ export async function runAgentLoop(context: RunContext, tracker: CallTracker = n
       emit({ type: "tool_decision", toolCallId: call.id, decision: type === "allow" ? { type } : { type, reason } })
     const onRewrite = (input: Record<string, string>): void =>
       emit({ type: "tool_decision", toolCallId: call.id, decision: { type: "rewrite", input } })
-    try {
-      const decided = await untilAborted(decide(rules, call, tool, onRewrite), signal)
-      if (decided.block !== undefined) throw new Error(`blocked: ${decided.block}`)
-      const question = questionFor(decided.call, tool, `question_${++questions}`)
-      if (question !== undefined) await askPerson(question)
+    // No waiting in here: another call could come between the look and the run. What was shown is what runs.
+    const perform = (decided: ToolCall, shown: Question | undefined): ToolResultMessage => {
       if (signal.aborted) throw new Error("cancelled")
-      // No waiting from here to the run: another call of the same message would come in between. What was shown is what runs.
-      const now = questionFor(decided.call, tool, question?.id ?? "")
-      if (now?.text !== question?.text || now?.diff !== question?.diff)
+      const now = questionFor(decided, tool, "")
+      if (now?.text !== shown?.text || now?.diff !== shown?.diff)
         throw new Error("blocked: what it would do has changed since the person was asked")
       tell("allow")
-      const text = registry.run(decided.call)
+      const text = registry.run(decided)
       if (registry.succeeded) tracker.succeed(call.id)
       return toolResult(call, text)
+    }
+    try {
+      const { call: decided, block } = await untilAborted(decide(rules, call, tool, onRewrite), signal)
+      if (block !== undefined) throw new Error(`blocked: ${block}`)
+      if (questionFor(decided, tool, "") === undefined) return perform(decided, undefined)
+      return await inTurn(async () => {
+        if (signal.aborted) throw new Error("cancelled")
+        const question = questionFor(decided, tool, `question_${++questions}`)
+        if (question !== undefined) await askPerson(question)
+        return perform(decided, question)
+      })
     } catch (error) {
       const reason = describeError(signal.aborted ? new Error("cancelled") : error)
       tell("block", reason)

@@ -334,6 +334,36 @@ describe("a question", () => {
     expect(handler).not.toHaveBeenCalled()
   })
 
+  test("comes after the one before it, and shows what has become of that", async () => {
+    let note = "zero"
+    const replace = ({ text = "" }): string => {
+      const old = note
+      note = text
+      return `was ${old}, is ${note}`
+    }
+    const preview = ({ text = "" }): Preview => ({ text: "replaces n", before: note, after: text, file: "n" })
+    const writer = tool("write", replace, { readOnly: false, preview })
+    const open: string[] = []
+    const seen: string[] = []
+    const { newMessages } = await runWith({
+      tools: [writer],
+      model: playing(asks(...["one", "two", "three"].map((text) => call(text, "write", { text })))),
+      ask: async ({ id, diff = "", toolCallId }) => {
+        open.push(id)
+        for (let round = 0; round < 5; round++) await nextRound()
+        seen.push(`${open.length} open: ${diff.match(/^[-+]\w+$/gm)}`)
+        open.pop()
+        return toolCallId !== "two"
+      },
+    })
+    expect(seen).toEqual(["1 open: -zero,+one", "1 open: -one,+two", "1 open: -one,+three"])
+    expect(results(newMessages)).toEqual([
+      "one was zero, is one",
+      "two error: blocked: the person did not allow it",
+      "three was one, is three",
+    ])
+  })
+
   test("is asked before a call does damage to what another call of the same message has just made", async () => {
     let note: string | undefined
     const writer = tool(

@@ -5,6 +5,7 @@ import path from "node:path"
 import { setImmediate as nextRound } from "node:timers/promises"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { AgentEvent, ApiError } from "../../../app/protocol.ts"
+import { hostsOf } from "../../../app/server.ts"
 import type { Provider, ProviderEvent } from "../../../s12_packages/code.ts"
 import { ask, call, say } from "../../support/driver.ts"
 import { DEEP } from "../../support/tier.ts"
@@ -275,6 +276,11 @@ describe("what is refused", () => {
       expect((await server.request("GET", "/api/session", { headers: headers as never })).status).toBe(200)
   })
 
+  test("the port that a browser leaves out may be left out, and no other", () => {
+    expect(hostsOf(80)).toEqual(expect.arrayContaining(["127.0.0.1", "localhost:80", "[::1]"]))
+    expect(hostsOf(3210)).toEqual(["127.0.0.1:3210", "localhost:3210", "[::1]:3210"])
+  })
+
   test("nothing but this machine can reach it", () => {
     expect(new URL(server.url).hostname).toBe("127.0.0.1")
   })
@@ -491,6 +497,54 @@ describe("a question", () => {
     await server.listen(other)
     expect(note()).toBe("first")
     expect(id).not.toBe(other)
+  })
+
+  test("B112: is answered by its own run only", async () => {
+    await prepare()
+    const old = await server.start("hello")
+    await server.listen(old)
+    const id = await server.start(write)
+    const statuses: number[] = []
+    await server.listen(id, (event) => {
+      if (event.type !== "question") return
+      const questionId = event.question.id
+      const answer = (runId: string, allowed: boolean) =>
+        server.post(`/api/runs/${runId}/answers`, { questionId, allowed }).then(({ status }) => statuses.push(status))
+      void answer(old, true).then(() => answer(id, false))
+    })
+    for (let round = 0; statuses.length < 2 && round < 10_000; round++) await nextRound()
+    expect(statuses).toEqual([404, 200])
+    expect(note()).toBe("first")
+  })
+
+  test("comes after the one before it is answered, so that a page shows them all; once it is closed the rest get no", async () => {
+    const writes = ["a.md", "b.md", "c.md"].map((name) => call(name, "write_note", { name, text: "second" }))
+    const { provider, open } = gated(() => ask(...writes))
+    await restart({ provider, grace: 20 })
+    const notes = path.join(server.folder, "project/workspace/notes")
+    for (const { id } of writes) fs.writeFileSync(path.join(notes, id), "first")
+    const id = await server.start("go")
+    const asked: string[] = []
+    await new Promise<void>((resolve) => {
+      const request = http.get(`${server.url}/api/runs/${id}/events`, (response) =>
+        response.setEncoding("utf8").on("data", (text: string) => {
+          // Nothing is asked before somebody listens.
+          open()
+          for (const [, questionId = "", name = ""] of text.matchAll(
+            /"id":"(question_\d+)","toolCallId":"(\w\.md)"/g,
+          )) {
+            asked.push(name)
+            if (name === "a.md") void server.post(`/api/runs/${id}/answers`, { questionId, allowed: true })
+            else request.destroy()
+          }
+        }),
+      )
+      request.on("error", () => {})
+      request.on("close", resolve)
+    })
+    expect(asked).toEqual(["a.md", "b.md"])
+    await server.agent.run?.done
+    expect(writes.map(({ id }) => fs.readFileSync(path.join(notes, id), "utf8"))).toEqual(["second", "first", "first"])
   })
 
   test("is answered once; a second answer is told that nobody asks any more", async () => {
