@@ -68,7 +68,7 @@ function code(text: string): string {
 }
 
 const LIFTED = {
-  zh: { U1: "U1 升级", weld: "登记过的接入点", nothing: "没有" },
+  zh: { U1: "U1 升级", weld: "列明的接入点", nothing: "没有" },
   en: { U1: "an upgrade under U1", weld: "a declared weld", nothing: "nothing" },
 }
 

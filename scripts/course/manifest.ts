@@ -264,7 +264,7 @@ export const CHAPTERS: readonly Chapter[] = [
       {
         name: "runOneTurn",
         reason: "A turn reserves the tree, so that nobody moves in it meanwhile.",
-        reasonZh: "一轮期间占住这棵树，别人不能在里面移动。",
+        reasonZh: "一轮期间占用这棵树，别人不能在里面移动。",
       },
     ],
     upgrades: [

@@ -3,7 +3,7 @@ import type { Upgrade } from "../course/manifest.ts"
 import { declaredUpgrade, isU1, type Rule, type Step, U1, type Violation } from "./rule.ts"
 
 const SENTENCE = "Only the three upgrades of U1 may break what was there, in s03, s07 and s11, and each is declared."
-const SENTENCE_ZH = "只有 U1 的三处升级可以破坏已有的东西，分别在 s03、s07、s11，而且都要登记。"
+const SENTENCE_ZH = "只有 U1 的三处升级可以破坏已有的东西，分别在 s03、s07、s11，而且都要列明。"
 
 function manifestFault(upgrade: Upgrade, message: string, { next }: Step): Violation {
   const declaration = next.core.find((candidate) => candidate.name === upgrade.name.split(".")[0])
@@ -69,7 +69,7 @@ export const R3: Rule[] = [
     id: "R3-UNUSED",
     article: "R3",
     sentence: "A declared upgrade has happened, exactly as declared.",
-    sentenceZh: "登记的升级确实发生了，而且和登记的一模一样。",
+    sentenceZh: "列明的升级确实发生了，而且和列明的一模一样。",
     fixForReader: "Make the change that the book of this chapter announces.",
     fix: "Take the upgrade out of scripts/course/manifest.ts, or write there what really changed.",
     scope: "pair",

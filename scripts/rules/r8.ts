@@ -18,7 +18,7 @@ import {
 
 const SENTENCE =
   "Each declaration of the chapter before is there, in the same order, to the byte, except where a weld or an upgrade is declared."
-const SENTENCE_ZH = "上一章的每个声明都在，顺序不变，一个字节都不差；登记过的接入点和升级除外。"
+const SENTENCE_ZH = "上一章的每个声明都在，顺序不变，一个字节都不差；列明的接入点和升级除外。"
 const BOTH_WAYS = "What a chapter announces and what really changed are the same, in both directions."
 const BOTH_WAYS_ZH = "清单上列的和实际变的完全一致，两个方向都是。"
 const CARRY = "If the new text is the better one, bring it into all later chapters: npm run carry -- sNN."
@@ -184,7 +184,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence:
       "A welded function keeps its name and its parameters, new ones are appended, and optional unless they are listed; its return type only grows.",
-    sentenceZh: "被接入的函数，名字和原有参数都不变，新参数只加在后面，没有登记就必须可以不给；返回类型只增不减。",
+    sentenceZh: "被接入的函数，名字和原有参数都不变，新参数只加在后面，没有列明就必须可以不给；返回类型只增不减。",
     fixForReader:
       "Put the old parameters first and unchanged, make new ones optional, and put the old return type back.",
     fix: "Put the old parameters first and unchanged, make new ones optional, and put the old return type back. A parameter that a weld cannot do without is listed with the weld, as `requires`.",
