@@ -15,6 +15,7 @@ import { CHAPTERS, type Chapter, INVARIANTS } from "../course/manifest.ts"
 import { ROOT } from "../course/source.ts"
 import { RULES } from "../rules/index.ts"
 import { readChapters } from "../rules/judge.ts"
+import { FIELD_CASES } from "./cases.ts"
 
 /** The languages of the documents. */
 export type Language = "zh" | "en"
@@ -31,6 +32,10 @@ export type Document = {
 export const DOCUMENTS: readonly Document[] = [
   { file: "EVOLUTION.md", language: "zh" },
   { file: "EVOLUTION.en.md", language: "en" },
+  { file: "CASES.md", language: "zh" },
+  { file: "CASES.en.md", language: "en" },
+  { file: "CARD.md", language: "zh" },
+  { file: "CARD.en.md", language: "en" },
   { file: "EXERCISES.md", language: "zh" },
   { file: "EXERCISES.en.md", language: "en" },
   { file: "s00_naive/README.md", language: "zh" },
@@ -43,6 +48,7 @@ export const DOCUMENTS: readonly Document[] = [
 
 /** The tables that a document has to have. */
 function requiredParts({ chapter, file }: Document): string[] {
+  if (file.startsWith("CASES")) return ["cases"]
   if (!file.startsWith("EVOLUTION") && chapter === undefined) return []
   return chapter === undefined
     ? ["rules", "chapters", "upgrades", "invariants", "dictionary"]
@@ -87,7 +93,7 @@ const MAKERS: Record<string, Maker> = {
     ),
   chapters: ({ language }) =>
     table(
-      language === "zh" ? ["章", "新增", "接入点", "升级"] : ["Chapter", "Adds", "Welds", "Upgrades"],
+      language === "zh" ? ["章", "新增", "增长", "接入点", "升级"] : ["Chapter", "Adds", "Grows", "Welds", "Upgrades"],
       CHAPTERS.map((chapter) => {
         const zh = language === "zh"
         const entries = (list: readonly { name: string; reason: string; reasonZh: string }[]): string =>
@@ -97,6 +103,9 @@ const MAKERS: Record<string, Maker> = {
         return [
           `[${chapter.id} ${zh ? chapter.titleZh : chapter.title}](${chapter.folder}/code.ts)`,
           chapter.parts.map(code).join(" "),
+          Object.entries(chapter.gains)
+            .map(([name, texts]) => `${code(name)} + ${texts.map(code).join(", ")}`)
+            .join("<br>") || "—",
           entries(chapter.welds),
           entries(chapter.upgrades),
         ]
@@ -120,6 +129,21 @@ const MAKERS: Record<string, Maker> = {
       INVARIANTS.map(({ id, first, sentence, sentenceZh }) => [id, language === "zh" ? sentenceZh : sentence, first]),
     ),
   dictionary: (_document, surfaces) => `\`\`\`ts\n${dictionary(surfaces)}\n\`\`\``,
+  cases: ({ language }) => {
+    const tests = readTests(path.join(ROOT, "test"))
+    return table(
+      language === "zh" ? ["编号", "种类", "报告", "测试"] : ["Number", "Kind", "Report", "Tests"],
+      FIELD_CASES.map(({ id, kind, report }) => [
+        id,
+        kind[language],
+        `[${new URL(report).pathname.slice(1)}](${report})`,
+        tests
+          .filter(({ numbers }) => numbers.has(id))
+          .map(({ file }) => `[${path.posix.basename(file, ".test.ts")}](${file})`)
+          .join(" ") || "—",
+      ]),
+    )
+  },
   changes: ({ language, chapter }, surfaces) => changes(language, chapter, surfaces),
   neighbours: ({ language, chapter }) => {
     const page = language === "zh" ? "README.md" : "README.en.md"
@@ -133,6 +157,19 @@ const MAKERS: Record<string, Maker> = {
       ...link(CHAPTERS[index + 1], (id) => `${id} →`),
     ].join(" · ")
   },
+}
+
+/** The tests below a folder, each with the numbers of the reports that its titles name. */
+function readTests(folder: string): { file: string; numbers: Set<string> }[] {
+  const names = fs
+    .readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => name.split(path.sep).join("/"))
+  const files = names.filter((name) => name.endsWith(".ts") && !/field-cases|(^|\/)fixtures\//.test(name)).sort()
+  return files.map((name) => {
+    const text = fs.readFileSync(path.join(folder, name), "utf8")
+    const titles = text.split("\n").filter((line) => /"B\d+[^"]*[:"]/.test(line))
+    return { file: `test/${name}`, numbers: new Set(titles.flatMap((line) => line.match(/\bB\d+\b/g) ?? [])) }
+  })
 }
 
 /** What a chapter changes against the one before: what is new, what has grown, where it is welded in, what is upgraded. */

@@ -18,6 +18,7 @@ import { chapterFile, chapterFiles } from "../course/source.ts"
 import { RULES } from "../rules/index.ts"
 import { assertOrder, checkSteps, pairChapters, readChapters } from "../rules/judge.ts"
 import type { Finding, Step } from "../rules/rule.ts"
+import { findTypeFaults, showLacks, showTypeFault } from "./own-file.ts"
 import { describeFinding, githubAnnotation, jsonReport, tableReport } from "./report.ts"
 import { type Command, count, describeError, showFile, type Terminal, toJson, visible } from "./terminal.ts"
 
@@ -66,16 +67,33 @@ function select(
   return { steps: () => pairChapters(readChapters(CHAPTERS.slice(0, last), chapterFiles(root))) }
 }
 
-/** The first deviation of a reader's file, in plain words. */
-function firstDeviation(findings: readonly Finding[], file: string, chapter: string, terminal: Terminal): string {
+/** What a reader's file is like, in plain words: it holds, it is not finished, or this is where it first deviates. */
+function judgeFile(
+  findings: readonly Finding[],
+  faults: number,
+  file: string,
+  chapter: string,
+  terminal: Terminal,
+): string {
   const { paint } = terminal
-  const [first] = findings
-  if (first === undefined)
-    return paint.green(
-      `${showFile(file, terminal)} holds as ${chapter}: it keeps all that was there and adds what ${chapter} adds.`,
-    )
-  const where = first.next === undefined ? "" : ` at line ${first.next.line}`
-  return paint.bold(`Your ${chapter} first deviates${where}: ${visible(first.message)}.`)
+  const first = findings.find(({ lacks }) => lacks === undefined)
+  if (first !== undefined) {
+    const where = first.next === undefined ? "" : ` at line ${first.next.line}`
+    return paint.bold(`Your ${chapter} first deviates${where}: ${visible(first.message)}.`)
+  }
+  if (faults > 0) return paint.bold(`Your ${chapter} has ${count(faults, "type error")}.`)
+  if (findings.length > 0) return paint.bold(`Your ${chapter} is not finished; what is there holds.`)
+  return paint.green(
+    `${showFile(file, terminal)} holds as ${chapter}: it keeps all that was there and adds what ${chapter} adds.`,
+  )
+}
+
+/** A message without the words of those who maintain the course. */
+function inReadersWords(message: string): string {
+  return message
+    .replace("which the manifest does not list", "which the chapter does not add")
+    .replace(/^the manifest lists (\S+) as a part of (s\d\d)/, "$1 is a part of $2")
+    .replace("the weld", "the change of")
 }
 
 /** The findings as a reader needs them: each thing once, and fixed in the file at hand. */
@@ -83,21 +101,24 @@ function forReader(findings: readonly Finding[]): Finding[] {
   const misplaced = new Set(findings.filter(({ rule }) => rule === "R8-PLACE").map(({ symbol }) => symbol))
   return findings
     .filter(({ rule, symbol }) => rule !== "R8-UNLISTED" || !misplaced.has(symbol))
-    .map((finding) => ({ ...finding, fix: RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix }))
+    .map((finding) => {
+      const fix = RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix
+      return { ...finding, message: inReadersWords(finding.message), fix: fix.replaceAll("sNN", finding.chapter) }
+    })
 }
 
-function runOnce({ steps: readSteps, file }: Selection, { json, github }: Form, terminal: Terminal): number {
+async function runOnce({ steps: readSteps, file }: Selection, form: Form, terminal: Terminal): Promise<number> {
+  const { json, github } = form
   const { out, paint } = terminal
   const steps = readSteps()
-  const found = checkSteps(steps)
-  const findings = file === undefined ? found : forReader(found)
+  if (file !== undefined) return judgeOwnFile(steps, file, form, terminal)
+  const findings = checkSteps(steps)
   const exitCode = findings.length === 0 ? 0 : 1
   if (json) {
     out(toJson(jsonReport(steps, findings, terminal)))
     return exitCode
   }
   out(`${tableReport(steps, findings, terminal)}\n`)
-  if (file !== undefined) out(`${firstDeviation(findings, file, steps[0]?.chapter.id ?? "", terminal)}\n`)
   for (const finding of findings) out(`${describeFinding(finding, steps, terminal)}\n`)
   if (github) for (const finding of findings) out(githubAnnotation(finding, terminal))
   const what = `${count(steps.length, "chapter")}, ${RULES.length} rules`
@@ -106,12 +127,38 @@ function runOnce({ steps: readSteps, file }: Selection, { json, github }: Form, 
   return exitCode
 }
 
+/** A reader's file: what it does wrong, the errors of its types, and, in one line, what is not written yet. */
+async function judgeOwnFile(steps: Step[], file: string, { json, github }: Form, terminal: Terminal): Promise<number> {
+  const { out, paint } = terminal
+  const findings = forReader(checkSteps(steps))
+  const faults = await findTypeFaults(file, terminal)
+  const exitCode = findings.length + faults.length === 0 ? 0 : 1
+  if (json) {
+    out(toJson({ ...jsonReport(steps, findings, terminal), types: faults }))
+    return exitCode
+  }
+  const chapter = steps[0]?.chapter.id ?? ""
+  const mistakes = findings.filter(({ lacks }) => lacks === undefined)
+  out(`${tableReport(steps, findings, terminal)}\n`)
+  out(`${judgeFile(findings, faults.length, file, chapter, terminal)}\n`)
+  for (const finding of mistakes) out(`${describeFinding(finding, steps, terminal)}\n`)
+  if (github) for (const finding of mistakes) out(githubAnnotation(finding, terminal))
+  for (const fault of faults) out(`${showTypeFault(fault, file, terminal)}\n`)
+  const lacks = showLacks(findings, chapter)
+  if (lacks !== "") out(`${visible(lacks)}\n`)
+  const types = faults.length === 0 ? "" : `, ${count(faults.length, "type error")}`
+  const what = `${count(steps.length, "chapter")}, ${RULES.length} rules`
+  if (exitCode === 0) out(paint.green(`The constitution holds: ${what}, nothing found.`))
+  else out(paint.red(`${what}: ${findings.length} found${types}.`))
+  return exitCode
+}
+
 /** Checks again whenever a file that was read changes, until nobody reads along. With `--json`, standard output has reports only. */
 async function watch(selection: Selection, form: Form, terminal: Terminal): Promise<number> {
   const { closed, err, out, paint, root } = terminal
-  const again = (): void => {
+  const again = async (): Promise<void> => {
     try {
-      runOnce(selection, form, terminal)
+      await runOnce(selection, form, terminal)
     } catch (error) {
       err(`error: ${visible(describeError(error as Error, terminal))}`)
     }
@@ -126,14 +173,14 @@ async function watch(selection: Selection, form: Form, terminal: Terminal): Prom
     try {
       const watcher = fs.watch(folder, () => {
         clearTimeout(timer)
-        timer = setTimeout(again, 50)
+        timer = setTimeout(() => void again(), 50)
       })
       watchers.push(watcher)
     } catch (error) {
       throw new InputError(`${showFile(folder, terminal)} cannot be watched: ${(error as Error).message}`)
     }
   }
-  again()
+  await again()
   return new Promise((resolve) =>
     closed.addEventListener("abort", () => {
       clearTimeout(timer)

@@ -2,6 +2,7 @@
  * The fault lab: break an invariant, see how far from the cause the damage shows, install the guard, and see it fail at the first deviation.
  *
  *   npm run lab                      lists the experiments
+ *   npm run lab -- card              the six invariants on one card
  *   npm run lab -- i4                runs one
  *   npm run lab -- i4 --runs 20 --seed 3 --chapter s04
  *   npm run lab -- i4 --json         for programs; --save FOLDER keeps the message arrays
@@ -19,6 +20,7 @@ import { InputError } from "../course/input-error.ts"
 import { chooseLanguage, type Text } from "../course/language.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
 import { chapterFile, readSource } from "../course/source.ts"
+import { type CardRow, makeCard } from "../lab/card.ts"
 import { type Change, type ChangedLine, changeOf } from "../lab/change.ts"
 import { EXPERIMENTS, type Experiment } from "../lab/experiments.ts"
 import { type OwnReport, runOnOwnFile } from "../lab/own.ts"
@@ -262,6 +264,32 @@ function listExperiments({ paint, say, pick }: Style): string {
   ].join("\n")
 }
 
+/** The card of the six invariants. */
+function showCard(rows: readonly CardRow[], { paint, say, pick }: Style): string {
+  const line = (en: string, zh: string, text: string): string => `    ${say(en.padEnd(9), zh)}  ${text}`
+  return rows
+    .map(({ id, sentence, symptom, guard, chapter, experiment, far }) =>
+      [
+        `${paint.bold(id)}  ${paint.bold(pick(sentence))}`,
+        line("broken", "破了会", pick(symptom)),
+        line(
+          "shows",
+          "离多远",
+          far.messages + far.requests === 0
+            ? say("at once, where somebody looks", "当场就能看出来，只要有人看")
+            : say(
+                `${count(far.messages, "message")} and ${count(far.requests, "request")} later`,
+                `隔了 ${far.messages} 条消息、${far.requests} 次请求`,
+              ),
+        ),
+        line("guard", "守卫是", pick(guard)),
+        line("read", "读哪章", chapter.folder),
+        line("try", "试一试", `npm run lab -- ${experiment.id}`),
+      ].join("\n"),
+    )
+    .join("\n\n")
+}
+
 /** Makes the folder for transcripts. Throws an `InputError` where there can be none. */
 function prepareFolder(folder: string, directory: string): void {
   const place = path.resolve(directory, folder)
@@ -294,6 +322,7 @@ const MAX_RUNS = 10_000
 /** npm run lab */
 export const command: Command = {
   usage: `usage: npm run lab -- [EXPERIMENT] [--runs N] [--seed N] [--chapter sNN] [--change] [--guess] [--json] [--save FOLDER] [--width N] [--lang zh|en]
+       npm run lab -- card [--lang zh|en]
        npm run lab -- EXPERIMENT --as sNN FILE [--before FILE] [the same]`,
   async run(args, terminal) {
     const { out, err, progress, columns, paint, directory, root, env } = terminal
@@ -328,6 +357,21 @@ export const command: Command = {
     if (name === undefined) {
       const list = EXPERIMENTS.map(({ id, invariant, title, first }) => ({ id, invariant, title, first }))
       out(values.json ? toJson(list) : listExperiments(style))
+      return 0
+    }
+    if (name === "card" && file === undefined) {
+      const rows = await makeCard(root)
+      out(
+        values.json
+          ? toJson(
+              rows.map(({ experiment, chapter, ...row }) => ({
+                ...row,
+                chapter: chapter.id,
+                experiment: experiment.id,
+              })),
+            )
+          : showCard(rows, style),
+      )
       return 0
     }
     const experiment = EXPERIMENTS.find(({ id }) => id === name.toLowerCase())

@@ -8,11 +8,13 @@
 import fs from "node:fs"
 import path from "node:path"
 import { parseArgs } from "node:util"
-import { parseSource } from "../chapter/surface.ts"
+import { parseSource, readSurface, type Surface } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
-import { CHAPTERS, findChapter } from "../course/manifest.ts"
+import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
 import { chapterFile, readSource } from "../course/source.ts"
-import type { Command, Terminal } from "./terminal.ts"
+import { checkSteps, pairChapters } from "../rules/judge.ts"
+import { findTypeFaults, showLacks, showTypeFault } from "./own-file.ts"
+import { type Command, type Terminal, visible } from "./terminal.ts"
 import { runVitest } from "./tools.ts"
 
 /** What the command line selects, as the environment that the ladder reads. Throws with a sentence for people. */
@@ -46,12 +48,23 @@ function readSelection(args: string[], { root, directory }: Terminal): Record<st
 /** npm run ladder */
 export const command: Command = {
   usage: "usage: npm run ladder -- [--upto sNN] [--only sNN] [sNN FILE]",
-  run(args, terminal) {
-    const settings = {
-      ...readSelection(args, terminal),
-      TEST_TABLES: "1",
-      TEST_AGAIN: `npm run ladder -- ${args.join(" ")}`,
-    }
-    return runVitest(["test/chapters/s", "--typecheck.enabled=false"], settings, terminal)
+  async run(args, terminal) {
+    const selection = readSelection(args, terminal)
+    const { LADDER_FILE: file, LADDER_ONLY: id = "" } = selection
+    const again = { TEST_TABLES: "1", TEST_AGAIN: `npm run ladder -- ${args.join(" ")}` }
+    const test = (settings: Readonly<Record<string, string>>): Promise<number> =>
+      runVitest(["test/chapters/s", "--typecheck.enabled=false"], settings, terminal)
+    if (file === undefined) return test({ ...selection, ...again })
+    const faults = await findTypeFaults(file, terminal)
+    for (const fault of faults) terminal.out(`${showTypeFault(fault, file, terminal)}\n`)
+    const chapter = findChapter(id)
+    const before = CHAPTERS[CHAPTERS.indexOf(chapter) - 1]
+    const read = (one: Chapter, place: string): Surface => readSurface(one, place)
+    const steps = pairChapters([read(chapter, file)], before && read(before, chapterFile(before, terminal.root)))
+    const lacks = showLacks(checkSteps(steps), id)
+    if (lacks !== "") terminal.out(`${visible(lacks)}\n`)
+    // A reader writes one thing after the other: the first test that fails is the one to look at.
+    const code = await test({ ...selection, ...again, TEST_SHOWN: "1" })
+    return faults.length > 0 ? 1 : code
   },
 }

@@ -84,7 +84,7 @@ function canEcho(
 
 function checkStep(step: Step, rules: readonly Rule[]): Finding[] {
   const findings = rules.flatMap((rule) => {
-    return findViolations(rule, step).map(({ symbol, message, old, next }): Finding => {
+    return findViolations(rule, step).map(({ symbol, message, old, next, lacks }): Finding => {
       return {
         rule: rule.id,
         chapter: step.chapter.id,
@@ -92,6 +92,7 @@ function checkStep(step: Step, rules: readonly Rule[]): Finding[] {
         message,
         ...(old && { old }),
         ...(next && { next }),
+        ...(lacks && { lacks }),
         fix: rule.fix,
       }
     })

@@ -22,6 +22,8 @@ export const R2: Rule[] = [
     article: "R2",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
+    fixForReader:
+      "Give the member its old text again; what the chapter adds to it, if anything, is in the chapter's book.",
     fix: "Give the member its old text again, or declare it as a weld in scripts/course/manifest.ts, with the reason.",
     scope: "pair",
     lifted: "weld",

@@ -30,6 +30,8 @@ export const R3: Rule[] = [
     article: "R3",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
+    fixForReader:
+      "Give it its old form again; the three changes that break something are in the books of s03, s07 and s11.",
     fix: "Declare the upgrade in scripts/course/manifest.ts, with its old and new form and the reason.",
     scope: "pair",
     lifted: "nothing",
@@ -68,6 +70,7 @@ export const R3: Rule[] = [
     article: "R3",
     sentence: "A declared upgrade has happened, exactly as declared.",
     sentenceZh: "登记的升级确实发生了，而且和登记的一模一样。",
+    fixForReader: "Make the change that the book of this chapter announces.",
     fix: "Take the upgrade out of scripts/course/manifest.ts, or write there what really changed.",
     scope: "pair",
     lifted: "nothing",

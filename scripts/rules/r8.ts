@@ -19,7 +19,7 @@ import {
 const SENTENCE =
   "Each declaration of the chapter before is there, in the same order, to the byte, except where a weld or an upgrade is declared."
 const SENTENCE_ZH = "上一章的每个声明都在，顺序不变，一个字节都不差；登记过的接入点和升级除外。"
-const BOTH_WAYS = "What the manifest lists and what really changed are the same, in both directions."
+const BOTH_WAYS = "What a chapter announces and what really changed are the same, in both directions."
 const BOTH_WAYS_ZH = "清单上列的和实际变的完全一致，两个方向都是。"
 const CARRY = "If the new text is the better one, bring it into all later chapters: npm run carry -- sNN."
 
@@ -149,6 +149,8 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: SENTENCE,
     sentenceZh: SENTENCE_ZH,
+    fixForReader:
+      "Give it its old text again. Where the chapter joins something into an old function, its book says so.",
     fix: `Give it its old text again, or declare it as a weld in scripts/course/manifest.ts, with the reason. ${CARRY}`,
     scope: "pair",
     lifted: "weld",
@@ -163,6 +165,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "A change of style alone is a change: it hides what a chapter really adds.",
     sentenceZh: "只改排版也是改动：它会盖住这一章真正加了什么。",
+    fixForReader: "Give the lines their old form again, comments and blank lines included.",
     fix: `Give the lines their old form again, comments and blank lines included. ${CARRY}`,
     scope: "pair",
     lifted: "nothing",
@@ -182,6 +185,8 @@ export const R8: Rule[] = [
     sentence:
       "A welded function keeps its name and its parameters, new ones are appended, and optional unless they are listed; its return type only grows.",
     sentenceZh: "被接入的函数，名字和原有参数都不变，新参数只加在后面，没有登记就必须可以不给；返回类型只增不减。",
+    fixForReader:
+      "Put the old parameters first and unchanged, make new ones optional, and put the old return type back.",
     fix: "Put the old parameters first and unchanged, make new ones optional, and put the old return type back. A parameter that a weld cannot do without is listed with the weld, as `requires`.",
     scope: "pair",
     lifted: "nothing",
@@ -203,7 +208,7 @@ export const R8: Rule[] = [
     sentence: "A chapter appends its own section; what it adds stands under its own banner.",
     sentenceZh: "每章在末尾接上自己的一节；新增的东西都在自己的横幅下面。",
     fixForReader:
-      "Move it to the end of the core, under the banner of the chapter; what belongs to a later chapter does not stand here yet.",
+      "Move it to the end of the core, under a line of its own: `// ── sNN ──`; what belongs to a later chapter does not stand here yet.",
     fix: "Move the declaration to the end of the core, under the banner of its chapter.",
     scope: "pair",
     lifted: "nothing",
@@ -265,6 +270,7 @@ export const R8: Rule[] = [
     article: "R8",
     sentence: "A chapter's entry in the manifest is complete, in the order of the source, and says nothing twice.",
     sentenceZh: "清单里一章的条目写全了，按源码的顺序，不说两遍。",
+    fixForReader: "This is a mistake of the course, not of yours.",
     fix: "Put the entry in scripts/course/manifest.ts right.",
     scope: "pair",
     lifted: "nothing",
@@ -314,7 +320,7 @@ export const R8: Rule[] = [
     sentence: BOTH_WAYS,
     sentenceZh: BOTH_WAYS_ZH,
     fixForReader:
-      "Make the change that the chapter announces; npm run diff -- sNN shows it. What is new is exported, under its banner, above the demo.",
+      "Make the change that the chapter announces. What is new is exported, under its banner, above the demo.",
     fix: "Take the entry out of scripts/course/manifest.ts, or make the change that it announces, above the banner of the demo.",
     scope: "pair",
     lifted: "nothing",
@@ -346,12 +352,14 @@ export const R8: Rule[] = [
             symbol,
             message: `the manifest lists ${symbol} as a part of ${chapter.id}, and ${chapter.id} ${where}`,
             next: demo === undefined ? findPlace(step, symbol) : spotAt(next, demo),
+            ...(demo === undefined && { lacks: symbol }),
           }
         }),
         ...gains.map(([name, text]) => ({
           symbol: name,
           message: `the manifest lists \`${text}\` as a gain of ${name}, and ${chapter.id} does not add it`,
           next: findPlace(step, name),
+          lacks: `${text} in ${name}`,
         })),
         ...required.map(([name, text]) => ({
           symbol: name,
@@ -362,6 +370,7 @@ export const R8: Rule[] = [
           symbol: name,
           message: `the manifest lists ${name} as a weld of ${chapter.id}, and its text has not changed`,
           next: findPlace(step, name),
+          lacks: `what ${chapter.id} joins into ${name}`,
         })),
       ]
     },

@@ -18,6 +18,8 @@ export type Finding = {
   old?: Spot
   next?: Spot
   fix: string
+  /** What is simply not written yet, in words for whoever is writing the chapter. */
+  lacks?: string
 }
 
 /** What a rule looks at: a chapter, the one before it where there is one, and what changed between them. */
@@ -31,7 +33,10 @@ export type Step = {
 }
 
 /** A violation as a rule finds it; what all violations of a rule share is added later. */
-export type Violation = Pick<Finding, "symbol" | "message"> & { old?: Spot | undefined; next?: Spot | undefined }
+export type Violation = Pick<Finding, "symbol" | "message" | "lacks"> & {
+  old?: Spot | undefined
+  next?: Spot | undefined
+}
 
 /** A row of the constitution. */
 export type Rule = {

@@ -166,6 +166,7 @@ export const U2: Rule[] = [
     article: "U2",
     sentence: "What stands for a chapter gives the chapter's own names the shape that they have in the course.",
     sentenceZh: "自己写的一章里，这一章的名字和课程里的形状一样：字段、成员、参数和返回值。",
+    fixForReader: "Give it the shape that the chapter's book shows.",
     fix: "Give it the shape that it has in the course; npm run diff -- sNN shows it.",
     scope: "course",
     lifted: "nothing",

@@ -16,6 +16,8 @@ const PAIRS = [
   "README",
   "EVOLUTION",
   "EXERCISES",
+  "CARD",
+  "CASES",
   "GLOSSARY",
   "STUDY",
   "CONTRIBUTING",

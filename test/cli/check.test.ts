@@ -513,7 +513,11 @@ describe("npm run check", () => {
       new RegExp(`\n {2}is code\\.ts:${line}\n(.*\n)*.*> +${line} \\| export type TurnOptions = {\n`),
     )
     expect(stdout).toContain("\n  fix Put the field back.")
-    expect(stdout.endsWith(`\n1 chapter, ${RULE_COUNT}: 1 found.\n`)).toBe(true)
+    // Whoever used the field misses it: the compiler is asked as well.
+    expect(stdout).toMatch(
+      /\nTYPE {2}TS2339 {2}Property 'output' does not exist on type 'TurnOptions'\.\n {2}is code\.ts:\d+\n/,
+    )
+    expect(stdout).toMatch(new RegExp(`\\n1 chapter, ${RULE_COUNT}: 1 found, \\d+ type errors?\\.\\n$`))
   })
 
   test("--as names the first of two deviations, and lists both", () => {
@@ -579,21 +583,21 @@ describe("npm run check", () => {
 
 describe("npm run check -- --as finds what a file lacks of its chapter, or has too much", () => {
   const LACKS: [says: string, id: ChapterId, from: string, to: string, rule: string][] = [
-    ["a member of a union", "s04", '\n  | { type: "tool_call"; call: ToolCall }', "", "R8-UNUSED"],
+    ["a member of a union", "s04", '\n  | { type: "tool_call"; call: ToolCall }', "", "lacks"],
     [
       "a method under its name",
       "s04",
       "  run(call: ToolCall): string {",
       "  execute(call: ToolCall): string {",
-      "R8-UNUSED",
+      "lacks",
     ],
-    ["a field of an old type", "s11", "  trust?: ProjectTrust\n", "", "R8-UNUSED"],
+    ["a field of an old type", "s11", "  trust?: ProjectTrust\n", "", "lacks"],
     [
       "a method of an old class",
       "s12",
       "  add(resources: ContextResource[]): void {",
       "  put(resources: ContextResource[]): void {",
-      "R8-UNUSED",
+      "lacks",
     ],
     ["a field that nobody knows", "s12", "  model: string\n}", "  model: string\n  mood?: string\n}", "R8-UNLISTED"],
     [
@@ -620,14 +624,67 @@ describe("npm run check -- --as finds what a file lacks of its chapter, or has t
     test(says, () => {
       const run = runs[says]
       expect(run?.code).toBe(1)
-      expect(run?.stdout).toContain(`Your ${id} first deviates at line `)
-      expect(run?.stdout).toMatch(new RegExp(`^${rule} {2}${id} `, "m"))
+      if (rule === "lacks") expect(run?.stdout).toMatch(new RegExp(`^${id} still lacks: .+\\.$`, "m"))
+      else expect(run?.stdout).toContain(`Your ${id} first deviates at line `)
+      if (rule !== "lacks") expect(run?.stdout).toMatch(new RegExp(`^${rule} {2}${id} `, "m"))
+      // Neither the code that is shown nor what the compiler says of it.
+      const words = run?.stdout.split("\n").filter((line) => !/^ {4,}>? *\d* \||^TYPE /.test(line)) ?? []
+      expect(words.join("\n")).not.toMatch(/\bmanifest|\bweld|\bgain|sNN/)
     })
   }
 
   test("a chapter of the course holds as itself", async () => {
     const run = await here.call("check", "--as", "s12", here.file("s12"))
     expect(run.code).toBe(0)
+  })
+})
+
+describe("npm run check -- --as of a file that is not finished", () => {
+  const start = writeFile("a start", here.read("s03"))
+  const strange = writeFile("strange types", `${here.read("s04")}\nconst seven: number = "seven"\nconsole.log(seven)\n`)
+  const runs = doBeforeAll({
+    start: () => here.call("check", "--as", "s04", start),
+    types: () => here.call("check", "--as", "s04", strange),
+    json: () => here.call("check", "--as", "s04", strange, "--json"),
+    whole: () => here.call("check", "--as", "s04", here.file("s04")),
+  })
+
+  test("says in one line what is not written yet, and nothing else", () => {
+    const { code, stdout } = runs.start
+    expect(code).toBe(1)
+    expect(stdout).toContain("Your s04 is not finished; what is there holds.\n")
+    const [line = ""] = stdout.split("\n").filter((text) => text.startsWith("s04 still lacks: "))
+    for (const part of [
+      "ToolCall,",
+      "runEventedToolLoop",
+      "maxTurns?: number in TurnOptions",
+      "what s04 joins into runOneTurn",
+    ])
+      expect(line).toContain(part)
+    expect(stdout.split("\n").length).toBeLessThan(12)
+  })
+
+  test("shows an error of a type like a finding, to people and to programs", () => {
+    const { code, stdout } = runs.types
+    expect(code).toBe(1)
+    expect(stdout).toContain("Your s04 has 1 type error.\n")
+    expect(stdout).toMatch(
+      /\nTYPE {2}TS2322 {2}Type 'string' is not assignable to type 'number'\.\n {2}is \S.*code\.ts:\d+\n.*\n +> \d+ \| const seven/,
+    )
+    const { types, findings } = JSON.parse(runs.json.stdout)
+    expect([runs.json.code, findings, types]).toEqual([
+      1,
+      [],
+      [
+        {
+          code: "TS2322",
+          line: expect.any(Number),
+          column: 7,
+          message: "Type 'string' is not assignable to type 'number'.",
+        },
+      ],
+    ])
+    expect(runs.whole).toMatchObject({ code: 0, stderr: "" })
   })
 })
 
@@ -762,8 +819,9 @@ describe("npm run check --watch", { timeout: 600_000 }, () => {
   test("prints nothing but JSON with --json, and ends when nobody reads along", async () => {
     const { terminal, run, close } = recordTerminal(here.root)
     const end = runCommand(command, ["--watch", "--json", "--only", "s02"], terminal)
+    await expect.poll(() => run.stdout).not.toBe("")
     expect(JSON.parse(run.stdout)).toMatchObject({ holds: true, chapters: ["s02"] })
-    expect(run.stderr).toBe("Watching; Ctrl+C ends.\n")
+    await expect.poll(() => run.stderr).toBe("Watching; Ctrl+C ends.\n")
     close()
     expect(await end).toBe(0)
   })

@@ -51,6 +51,6 @@ export function exportsItsParts(first: ChapterId, chapter: Driver): void {
   test("exports its functions and classes", () => {
     const expected = findChapter(first).parts.filter((name) => name in final)
     const missing = expected.filter((name) => !(name in chapter.core))
-    expect(missing, `${chapter.id} does not export ${missing.join(", ")}`).toEqual([])
+    expect(missing.join(", "), `names that ${chapter.id} does not export`).toBe("")
   })
 }

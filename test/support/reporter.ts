@@ -8,9 +8,9 @@ import { DefaultReporter, type RunnerTask, type RunnerTestFile, type TestCase } 
 import { showFailure, showStage } from "../../scripts/cli/stages.ts"
 import { CHAPTERS } from "../../scripts/course/manifest.ts"
 
-/** How many failures are shown in full, and of how many more the names. */
-const SHOWN = 5
-const NAMED = 20
+/** How many failures are shown in full, and of how many more the names. TEST_SHOWN asks for fewer, and for no names. */
+const SHOWN = Number(process.env.TEST_SHOWN ?? 5)
+const NAMED = process.env.TEST_SHOWN === undefined ? 20 : 0
 
 type Cell = {
   passed: number
