@@ -14,7 +14,7 @@ import {
 import type { AgentEvent, MessageRecord, SessionState, StoredMessage, ToolView, TreeEntry } from "../protocol.ts"
 import { type CompactionResult, compact, estimateTokens, outline } from "../session/compaction.ts"
 import { JsonlSessionStore } from "../session/session-store.ts"
-import { AppRegistry, CallTracker, runAgentLoop } from "./loop.ts"
+import { AppRegistry, CallTracker, runAgentLoop, untilAborted } from "./loop.ts"
 import type { ModelSlot } from "./model.ts"
 import { bringsAnything, homeFolder, loadCode, loadTexts, sessionsFolder, TrustStore, workspaceOf } from "./project.ts"
 import { type Ask, type BeforeToolCall, defaultPolicy } from "./tool-policy.ts"
@@ -335,7 +335,8 @@ export class Agent {
         if (this.model.summarizes === false) return outline(messages)
         const words = { role: "user" as const, content: SUMMARY_PROMPT }
         const sent = [...messages.map(toProviderMessage), words]
-        return requestMessage(this.model.connect(signal), { messages: sent, tools: [], systemPrompt: "" })
+        const input = { messages: sent, tools: [], systemPrompt: "" }
+        return untilAborted(requestMessage(this.model.connect(signal), input), signal)
       },
     })
   }

@@ -583,6 +583,28 @@ describe("cancelling", () => {
     expect((await server.request("DELETE", `/api/runs/${id}`)).status).toBe(200)
   })
 
+  test("a run that waits for a summary ends it too, though the model never answers", async () => {
+    let summaries = 0
+    const provider: Provider = {
+      async *stream({ tools }) {
+        if (tools.length > 0) return yield* say("long ".repeat(1_000))
+        summaries++
+        await never
+      },
+    }
+    await restart({ model: { name: "test", connect: () => provider }, budget: 2_000 })
+    for (const prompt of ["one", "two"]) {
+      const id = await server.start(prompt)
+      for (let round = 0; summaries === 0 && server.agent.run && round < 10_000; round++) await nextRound()
+      await server.request("DELETE", `/api/runs/${id}`)
+    }
+    expect(summaries).toBe(1)
+    const { body } = await server.get("/api/session")
+    expect([body.runId, body.messages.at(-1)?.message]).toMatchObject([null, { stopReason: "error" }])
+    expect(body.messages).toHaveLength(4)
+    expect(fs.readFileSync(server.agent.file, "utf8")).not.toContain('"compaction"')
+  })
+
   test("B113: by a reset: nothing of the run gets into the new session", async () => {
     await restart({ provider: hanging })
     const id = await server.start("go")
