@@ -3,7 +3,7 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import fs from "node:fs"
 import path from "node:path"
-import { setImmediate as nextRound } from "node:timers/promises"
+import { setTimeout as pause } from "node:timers/promises"
 import { build } from "esbuild"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { fromStored } from "../../../app/session/convert.ts"
@@ -65,7 +65,7 @@ async function writeAndKill(file: string, bytes: number): Promise<void> {
   let complaint = ""
   child.stderr.setEncoding("utf8").on("data", (text: string) => (complaint += text))
   const closed = once(child, "close")
-  while (sizeOf(file) < target && child.exitCode === null) await nextRound()
+  while (sizeOf(file) < target && child.exitCode === null) await pause(1)
   child.kill("SIGKILL")
   await closed
   if (child.exitCode !== null) throw new Error(`the writer ended by itself: ${complaint}`)
