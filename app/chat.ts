@@ -111,7 +111,12 @@ export class Chat {
 
   #nextLine(): Promise<string | undefined> {
     const line = this.#queue.shift()
-    if (line !== undefined || this.#ended) return Promise.resolve(line)
+    return line === undefined ? this.#freshLine() : Promise.resolve(line)
+  }
+
+  /** The next line that is typed from now on. What was typed before stays where it is. */
+  #freshLine(): Promise<string | undefined> {
+    if (this.#ended) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       this.#waiting = resolve
     })
@@ -162,14 +167,17 @@ export class Chat {
       this.#say(paint.red(escapeControls(event.text.split("\n").at(-1) ?? "error")))
   }
 
-  /** Asks before damage. Anything but a clear yes is no, and so is a run that was cancelled meanwhile. */
+  /**
+   * Asks before damage. Anything but a clear yes is no, and so is a run that was cancelled meanwhile. What was typed before the question was read is no
+   * answer to it.
+   */
   async #ask({ text, diff }: Question): Promise<boolean> {
     const { paint, isTerminal } = this.#console
     this.#say(paint.yellow(escapeControls(`  ${text}`)))
     if (diff !== undefined) this.#say(escapeControls(diff.trimEnd()))
     if (!isTerminal) return false
     this.#console.write("  Allow it? [y/N] ")
-    const answer = await this.#nextLine()
+    const answer = await this.#freshLine()
     return /^\s*(y|yes|j|ja|是|好)\s*$/i.test(answer ?? "")
   }
 

@@ -13,6 +13,7 @@ import { Chat, drawTree } from "../../app/chat.ts"
 import { mockSlot } from "../../app/choose-model.ts"
 import { JsonlSessionStore } from "../../app/session/session-store.ts"
 import type { Provider } from "../../s12_packages/code.ts"
+import { ask, call, say } from "../support/driver.ts"
 import { ROOT } from "../support/ladder.ts"
 import { DEEP } from "../support/tier.ts"
 
@@ -35,6 +36,7 @@ async function talk(
   const model = provider ? { name: "test", summarizes: false, connect: () => provider } : mockSlot(0)
   const agent = await Agent.open({ project: project(), home: path.join(folder, "home"), model })
   const input = new PassThrough()
+  const typed = lines.map((line) => `${line}\n`)
   let output = ""
   const chat = new Chat(
     agent,
@@ -42,6 +44,10 @@ async function talk(
       input,
       write: (text) => {
         output += text
+        if (!isTerminal || !/(› |\[y\/N\] )$/.test(text)) return
+        // A person types when it is their turn, and has read what is asked.
+        const line = typed.shift()
+        void nextRound().then(() => (line === undefined ? input.end() : input.write(line)))
       },
       isTerminal,
       paint: new Chalk({ level: 0 }),
@@ -53,7 +59,7 @@ async function talk(
     },
   )
   const done = chat.talk()
-  input.end(lines.map((line) => `${line}\n`).join(""))
+  if (!isTerminal) input.end(typed.join(""))
   const code = await done
   await agent.close()
   return { code, output }
@@ -91,6 +97,26 @@ describe("npm run chat", () => {
       expect(output).toMatch(/replaces the note[\s\S]*-one[\s\S]*\+two[\s\S]*Allow it\? \[y\/N\]/)
       expect(fs.readFileSync(note, "utf8")).toBe(text)
     }
+  })
+
+  test("takes nothing for an answer that was typed before the question was put", async () => {
+    const note = path.join(project(), "workspace/notes/n.md")
+    await talk(["write a note n.md: one"])
+    const heard: string[] = []
+    const provider: Provider = {
+      async *stream({ messages }) {
+        const last = messages.at(-1)
+        if (last?.role === "user") heard.push(last.content)
+        yield { type: "text_delta", text: "Do you like tea? [y/N] " }
+        // Whoever answers these words answers them, and not the question that comes next.
+        for (let round = 0; round < 10; round++) await nextRound()
+        yield* last?.content === "go" ? ask(call("a", "write_note", { name: "n.md", text: "two" })) : say("I see.")
+      },
+    }
+    const { output } = await talk(["go", "yes"], { provider, isTerminal: true })
+    expect(output).toContain("Allow it? [y/N]")
+    expect(heard).toEqual(["go", "yes"])
+    expect(fs.readFileSync(note, "utf8")).toBe("one")
   })
 
   test("in a pipe the answer is no, and the exit code tells how the last answer ended", async () => {
