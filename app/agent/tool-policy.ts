@@ -16,14 +16,14 @@ const MAX_REWRITES = 10
 /** How many lines may differ for the shortest diff to be looked for. Its cost grows with their square. */
 const MAX_DIFFERENCES = 1_000
 
-/** Letters of other scripts that look like those of the word. */
+/** Letters of other scripts that look like those of the word, as they are after normalization. */
 const LOOKALIKES: Readonly<Record<string, string>> = {
   ѕ: "s",
   е: "e",
   є: "e",
   ε: "e",
   с: "c",
-  ϲ: "c",
+  ς: "c",
   г: "r",
   т: "t",
   τ: "t",

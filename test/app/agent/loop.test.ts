@@ -1,10 +1,11 @@
+import { getEventListeners } from "node:events"
 import { setImmediate as nextRound } from "node:timers/promises"
 import { applyPatch } from "diff"
 import { describe, expect, test, vi } from "vitest"
-import { AppRegistry, type RunContext, runAgentLoop } from "../../../app/agent/loop.ts"
+import { AppRegistry, CallTracker, type RunContext, runAgentLoop } from "../../../app/agent/loop.ts"
 import { MockModel } from "../../../app/agent/mock-model.ts"
 import { createProvider } from "../../../app/agent/model.ts"
-import { decide, showChange, soundsSecret } from "../../../app/agent/tool-policy.ts"
+import { decide, defaultPolicy, questionFor, showChange, soundsSecret } from "../../../app/agent/tool-policy.ts"
 import type { Preview, ToolDefinition } from "../../../app/agent/tools.ts"
 import type { AgentEvent, Question } from "../../../app/protocol.ts"
 import {
@@ -143,7 +144,6 @@ describe("runAgentLoop", () => {
 
 describe("what is known of a call", () => {
   test("B85, B118, B119: is what happened, and not how its text begins", async () => {
-    const { CallTracker } = await import("../../../app/agent/loop.ts")
     const tracker = new CallTracker()
     const tools = [
       tool("lies", () => "error: this is only the text of a file"),
@@ -162,6 +162,25 @@ describe("what is known of a call", () => {
       tracker,
     )
     expect(["a", "b", "c", "d"].map((id) => tracker.isError(id))).toEqual([false, true, true, true])
+  })
+
+  test("is of this call, and not of another one of the same name in an earlier message", async () => {
+    const tracker = new CallTracker()
+    const known: boolean[] = []
+    await runAgentLoop(
+      {
+        prompt: "go",
+        messages: new SessionTree(),
+        tools: [tool("echo", () => "fine")],
+        model: playing(asks(call("a")), asks(call("a"))),
+        beforeToolCall: () => {
+          known.push(tracker.isError("a"))
+          return known.length === 1 ? { type: "allow" } : { type: "block", reason: "no" }
+        },
+      },
+      tracker,
+    )
+    expect([known, tracker.isError("a")]).toEqual([[true, true], true])
   })
 })
 
@@ -197,6 +216,50 @@ describe("a policy", () => {
     expect(results(newMessages)).toEqual(["a three"])
     // The history holds what the model asked for.
     expect(newMessages[1]).toMatchObject({ toolCalls: [{ input: { text: "one" } }] })
+  })
+
+  test("B84: tells each rewrite, and what a rule does to its own object afterwards changes nothing", async () => {
+    const mine = { text: "two" }
+    const { newMessages, events } = await runWith({
+      tools: [echo],
+      model: playing(asks(call("a", "echo", { text: "one" }))),
+      beforeToolCall: [
+        ({ input }) => (input.text === "one" ? { type: "rewrite", input: mine } : { type: "allow" }),
+        ({ input }) => {
+          mine.text = "three"
+          expect(Object.isFrozen(input) || input.text === "one").toBe(true)
+          return { type: "allow" }
+        },
+      ],
+    })
+    expect(results(newMessages)).toEqual(["a two"])
+    expect(events.flatMap((event) => (event.type === "tool_decision" ? [event.decision] : []))).toEqual([
+      { type: "rewrite", input: { text: "two" } },
+      { type: "allow" },
+    ])
+  })
+
+  test("that is the default one lists the workspace where no folder is named, and judges notes only", async () => {
+    const decisionOn = (name: string, input: Record<string, string>, target?: ToolDefinition["target"]) =>
+      defaultPolicy(
+        call("a", name, input),
+        tool(name, () => "", target && { target }),
+      )
+    const rewrite = { type: "rewrite", input: { path: ".", deep: "yes" } }
+    for (const input of [{ deep: "yes" }, { deep: "yes", path: "" }, { deep: "yes", path: " \t" }])
+      expect(decisionOn("list_files", input)).toEqual(rewrite)
+    for (const [name, input] of [
+      ["list_files", { path: "docs" }],
+      ["read_file", {}],
+      ["read_file", { name: "secret.md", path: "secret.md" }],
+      ["write_note", { name: "todo.md", text: "secret" }],
+      ["write_note", {}],
+    ] as const)
+      expect([name, input, decisionOn(name, input)]).toEqual([name, input, { type: "allow" }])
+    const block = { type: "block", reason: expect.stringContaining("secret") }
+    expect(decisionOn("write_note", { name: "secret.md" })).toEqual(block)
+    expect(decisionOn("write_note", { name: "a.md" }, () => "notes/secret.md")).toEqual(block)
+    expect(decisionOn("write_note", { name: "a.md" }, () => "notes/a.md")).toEqual({ type: "allow" })
   })
 
   test("B84: blocks what a later rule rewrote into something forbidden, and rules that rewrite without end", async () => {
@@ -243,6 +306,12 @@ describe("a policy", () => {
     "秘密.md",
     "秘\u200b密",
     "祕密",
+    "s\u0454cret",
+    "s\u03b5cret",
+    "se\u03f2ret",
+    "sec\u0433et",
+    "secre\u0442",
+    "secre\u03c4",
   ])("knows %j for secret", (name) => expect(soundsSecret(name)).toBe(true))
 
   test.each(["sector.md", "recipes", "secre", "秘书.md"])("does not take %j for secret", (name) =>
@@ -285,6 +354,31 @@ describe("a question", () => {
     })
     expect(results(newMessages)).toEqual(["a error: blocked: the person did not allow it"])
     expect(handler).not.toHaveBeenCalled()
+  })
+
+  test("says whose tool will run, and with what", () => {
+    const textOf = (source: ToolDefinition["source"], input: Record<string, string>) =>
+      questionFor(
+        call("a", "danger", input),
+        tool("danger", () => "", { readOnly: false, source }),
+        "q",
+      )
+    expect(textOf("package", {})).toEqual({
+      id: "q",
+      toolCallId: "a",
+      name: "danger",
+      text: "runs danger, a tool of a package, with no arguments",
+    })
+    expect(textOf("extension", { a: "1", b: 'x "y"' })?.text).toBe(
+      'runs danger, a tool of an extension, with a = "1", b = "x \\"y\\""',
+    )
+    const plain = tool("danger", () => "", { readOnly: false, preview: () => ({ text: "does it", before: "old" }) })
+    expect(questionFor(call("a", "danger"), plain, "q")).toEqual({
+      id: "q",
+      toolCallId: "a",
+      name: "danger",
+      text: "does it",
+    })
   })
 
   test("shows nothing that could turn its words around, neither in the call nor in the change", async () => {
@@ -443,7 +537,8 @@ describe("cancelling", () => {
     const run = runWith({ ...context, signal: cancel.signal, retries: 1 })
     for (let round = 0; round < 20; round++) await nextRound()
     cancel.abort()
-    const { message, newMessages, tree } = await soon(run)
+    const { message, newMessages, events, tree } = await soon(run)
+    expect(kinds(events)).not.toContain("notice")
     expect(message).toMatchObject({ role: "assistant", stopReason: "error" })
     expect(message.content).toContain("cancelled")
     expect(results(newMessages).map((text) => text.split(" ")[0])).toEqual(ids)
@@ -464,6 +559,19 @@ describe("cancelling", () => {
     cancel.abort()
     const { newMessages } = await soon(run)
     expect(results(newMessages)).toEqual(["c1 error: cancelled", "c2 done"])
+  })
+
+  test("costs nothing where it does not happen: nobody listens for it when the run is over", async () => {
+    const { signal } = new AbortController()
+    await runWith({
+      tools: [tool("danger", () => "ran", { readOnly: false })],
+      model: playing(asks(call("a", "danger"))),
+      beforeToolCall: () => ({ type: "allow" }),
+      ask: async () => true,
+      signal,
+    })
+    await nextRound()
+    expect(getEventListeners(signal, "abort")).toEqual([])
   })
 
   test("before the start sends nothing", async () => {
@@ -571,6 +679,12 @@ test("a registry tells where a tool comes from, and what says nothing of itself 
     ["writes", "extension", false],
     ["packed", "package", false],
   ])
+  const failing = (): never => {
+    throw new Error("no")
+  }
+  expect(() => registry.registerFor("extension", ["later"], failing)).toThrow("no")
+  registry.register(bare("later"))
+  expect(registry.definition("later")).toMatchObject({ source: "built-in", readOnly: false })
   expect(() => registry.register(bare("own"))).toThrow("already registered")
   expect(registry.definition("own")?.readOnly).toBe(true)
 })

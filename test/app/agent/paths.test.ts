@@ -46,6 +46,19 @@ const ESCAPES = [
   "con",
   "docs/NUL.txt",
   "com1.md",
+  "aux",
+  "prn.tar.gz",
+  "COM\u00b9",
+  "com\u00b2.txt",
+  "lpt9",
+  "lpt\u00b3.md",
+  "a*b",
+  'a"b',
+  "a<b",
+  "a>b",
+  "a|b",
+  "a\u007fb",
+  "a\nb",
   "docs/.. /x",
   "a.md.",
   "a.md ",
@@ -67,6 +80,8 @@ describe("a path of the model", () => {
     expect(splitPath("docs\\笔记.md")).toEqual(["docs", "笔记.md"])
     expect([splitPath(""), splitPath("."), splitPath("./")]).toEqual([[], [], []])
     expect(splitPath("...x/.hidden")).toEqual(["...x", ".hidden"])
+    for (const name of ["icon", "console.md", "falcon.txt", "null", "com", "lpt10", "a~b"])
+      expect(splitPath(name)).toEqual([name])
   })
 })
 
@@ -166,6 +181,8 @@ describe("the tools", () => {
     expect(run("read_file", { path: "a.md" })).toBe("inside")
     expect(run("write_note", { name: "sub/b.md", text: "文" })).toBe("wrote 1 characters to notes/sub/b.md")
     expect(fs.readFileSync(path.join(workspace, "notes", "sub", "b.md"), "utf8")).toBe("文")
+    run("write_note", { name: "sub/c/d.md", text: "deeper" })
+    expect(fs.readFileSync(path.join(workspace, "notes", "sub", "c", "d.md"), "utf8")).toBe("deeper")
   })
 
   test.each<[string, Record<string, string>, string]>([
