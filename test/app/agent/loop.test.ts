@@ -127,6 +127,14 @@ describe("runAgentLoop", () => {
     expect(tree.allEntries()).toEqual([])
   })
 
+  test("says what is wrong with a stream that ends before its message does", async () => {
+    const { message } = await runWith({ model: playing([{ type: "text_delta", text: "half" }]) })
+    expect(message).toMatchObject({
+      content: "half\nerror: the stream ended before its message did",
+      stopReason: "error",
+    })
+  })
+
   test("asks once more for an answer that broke off, and no more often", async () => {
     const provider = playing(cut(say("half an ans")), say("whole"))
     const { newMessages, events } = await runWith({ model: provider, retries: 1 })
@@ -579,6 +587,31 @@ describe("cancelling", () => {
     cancel.abort()
     const provider = playing()
     expect((await runWith({ model: provider, signal: cancel.signal })).message.content).toContain("cancelled")
+  })
+
+  test("closes a stream that fails at its end, and nobody has to hear of that", async () => {
+    const cancel = new AbortController()
+    let failed = false
+    const run = runWith({
+      signal: cancel.signal,
+      model: playing(async function* () {
+        try {
+          for (;;) {
+            yield { type: "text_delta", text: "." } as const
+            await nextRound()
+          }
+        } finally {
+          failed = true
+          // biome-ignore lint/correctness/noUnsafeFinally: it is what a bad provider does
+          throw new Error("the line is gone")
+        }
+      }),
+    })
+    for (let round = 0; round < 20; round++) await nextRound()
+    cancel.abort()
+    expect((await soon(run)).message.content).toContain("cancelled")
+    for (let round = 0; round < 20; round++) await nextRound()
+    expect(failed).toBe(true)
   })
 
   test("closes the stream", async () => {
