@@ -303,8 +303,8 @@ for (const dialect of DIALECTS) {
 
       test.each(Object.entries(states))("a service that goes silent is given up: %s", async (_when, reply) => {
         service.plan(reply)
-        const { error } = await listen(connect({ silence: 50 }))
-        expectPlain(error, /sent nothing for 0.05 s and was given up$/)
+        const { error } = await listen(connect({ silence: 400 }))
+        expectPlain(error, /sent nothing for 0.4 s and was given up$/)
         await service.requests[0]?.closed
       })
 
