@@ -1,14 +1,18 @@
 /** Reads the lines of a session file, whatever has happened to it. Nothing here writes. */
+import { isUtf8 } from "node:buffer"
 import type { SessionRecord, StoredMessage } from "../protocol.ts"
 
 /** The version of the format that is written, and the newest that is read. */
 export const VERSION = 1
 
-/** What is wrong with a file, each a sentence, and whether its last line has its end: what is appended to one without would be glued to it. */
-export type ReadFile = { damage: string[]; ends: boolean }
+/** So many starts of a record are tried in vain in one line, so that a hostile line cannot take for ever. */
+const MOST_TRIES = 50
 
-/** So many starts of a record are tried in a line that is none, so that a hostile line cannot take for ever. */
-const MOST_STARTS = 200
+/** So many sentences tell what is wrong with a file; of more, only how many there are. */
+const MOST_SENTENCES = 100
+
+/** How much of a line a sentence quotes, in characters. */
+const MAX_QUOTE = 40
 
 const isText = (value: unknown): value is string => typeof value === "string"
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -46,7 +50,7 @@ function findMessageProblem(message: unknown): string | undefined {
 }
 
 /** What is wrong with a value that ought to be a record, if anything is. */
-export function findRecordProblem(value: unknown): string | undefined {
+function findRecordProblem(value: unknown): string | undefined {
   if (!isObject(value)) return "no object"
   const { type } = value
   if (type === "message") {
@@ -61,6 +65,36 @@ export function findRecordProblem(value: unknown): string | undefined {
   }
   if (type !== "session") return `a record of the type ${JSON.stringify(type)}`
   return isText(value.id) && isText(value.time) && typeof value.version === "number" ? undefined : "a broken header"
+}
+
+/** What is told of a file: a sentence for each thing that is wrong, as long as they are not too many. */
+export class DamageReport {
+  readonly sentences: string[] = []
+  #more = 0
+  #last = ""
+
+  /** Adds a sentence. */
+  add(sentence: string): void {
+    if (this.sentences.length < MOST_SENTENCES) this.sentences.push(sentence)
+    else {
+      this.#more++
+      this.#last = sentence
+    }
+  }
+
+  /** The sentences, and a last one for those that are too many. */
+  tell(): string[] {
+    if (this.#more === 0) return this.sentences
+    return [...this.sentences, `and ${this.#more} more, the last of them: ${this.#last}`]
+  }
+}
+
+/** Who is handed what stands in a file, in its order; lines are counted from 1. */
+export type RecordReader = {
+  /** A record. */
+  take(record: SessionRecord, line: number): void
+  /** What is none. `id` and `parentId` are what can still be read of it. */
+  miss(id: string | undefined, parentId: string | null | undefined): void
 }
 
 /** Where the object that starts at `from` ends, exclusive; -1 when it does not. */
@@ -79,21 +113,27 @@ function endOfObject(text: string, from: number): number {
   return -1
 }
 
-/** The records that can be found in a line that is none itself: glued together, or behind a piece of another. */
-function salvage(text: string): SessionRecord[] {
-  const found: SessionRecord[] = []
-  let at = 0
-  for (let tries = 0; tries < MOST_STARTS; tries++) {
-    const start = text.indexOf('{"type":"', at)
-    if (start < 0) return found
-    const end = endOfObject(text, start)
-    const record = end < 0 ? undefined : parse(text.slice(start, end))
+const RECORD_START = /\{"type":"(?:message|leaf|compaction|session)"/g
+
+/** The records in a line that is none itself, glued together or behind a piece of another; what stands before each; and what was given up. */
+type Salvage = { found: { before: string; record: SessionRecord }[]; rest: string; isGivenUp: boolean }
+
+function salvage(text: string): Salvage {
+  const found: Salvage["found"] = []
+  const starts = new RegExp(RECORD_START)
+  let from = 0
+  let tries = 0
+  for (let start = starts.exec(text); start !== null; start = starts.exec(text)) {
+    const end = endOfObject(text, start.index)
+    const record = end < 0 ? undefined : parse(text.slice(start.index, end))
     if (record !== undefined && findRecordProblem(record) === undefined) {
-      found.push(record as SessionRecord)
-      at = end
-    } else at = start + 1
+      found.push({ before: text.slice(from, start.index), record: record as SessionRecord })
+      from = end
+      starts.lastIndex = end
+    } else if (++tries === MOST_TRIES) return { found, rest: text.slice(from), isGivenUp: true }
+    else starts.lastIndex = start.index + 1
   }
-  return found
+  return { found, rest: text.slice(from), isGivenUp: false }
 }
 
 function parse(text: string): unknown {
@@ -106,42 +146,80 @@ function parse(text: string): unknown {
 
 /** The beginning of a line, for a sentence about it. */
 function quote(text: string): string {
-  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
+  return JSON.stringify(text.length > MAX_QUOTE ? `${text.slice(0, MAX_QUOTE)}…` : text)
 }
 
 /** What is wrong with a line that is no record, and how many records could be saved from it. */
-function describeLine(raw: string, line: number, saved: number, breaksOff: boolean): string {
+function describeLine(raw: string, line: number, { found, isGivenUp }: Salvage, breaksOff: boolean): string {
+  const saved = found.length
+  const end = isGivenUp ? "; the rest of it was given up" : ""
   const zeros = raw.match(/\0/g)?.length ?? 0
   if (zeros > 0)
-    return `line ${line} holds ${zeros} NUL bytes${saved > 0 ? `; records that could be saved: ${saved}` : ""}`
-  if (saved > 0) return `line ${line} holds several records, or pieces of some; that could be saved: ${saved}`
-  return breaksOff ? `the last line, ${line}, breaks off: ${quote(raw)}` : `line ${line} is no record: ${quote(raw)}`
+    return `line ${line} holds ${zeros} NUL bytes${saved > 0 ? `; records that could be saved: ${saved}` : ""}${end}`
+  if (saved > 0) return `line ${line} holds several records, or pieces of some; that could be saved: ${saved}${end}`
+  return `${breaksOff ? `the last line, ${line}, breaks off` : `line ${line} is no record`}: ${quote(raw)}${end}`
+}
+
+/** The lines with bytes that are no text, counted from 1. */
+function findBrokenLines(bytes: Buffer): Set<number> {
+  const broken = new Set<number>()
+  if (isUtf8(bytes)) return broken
+  for (let start = 0, line = 1; start < bytes.length; line++) {
+    const found = bytes.indexOf("\n", start)
+    const end = found < 0 ? bytes.length : found
+    if (!isUtf8(bytes.subarray(start, end))) broken.add(line)
+    start = end + 1
+  }
+  return broken
+}
+
+/** How a message begins, as far as its id, and its parent if that is still there. */
+const PIECE = /\{"type":"message","id":"([^"\\]+)",(?:"parentId":(?:"([^"\\]+)"|(null)))?/
+
+/** Tells the reader of a piece of a record, as far as it can be read. A piece without an end may be half of an id. */
+function missPiece(piece: string, reader: RecordReader): void {
+  if (piece.trim() === "") return
+  const [, id, parentId, none] = PIECE.exec(piece) ?? []
+  reader.miss(id, none === undefined ? parentId : null)
+}
+
+/** Tells the reader of something that is JSON and no record. One of a newer program may say where it hangs. */
+function missValue(value: unknown, reader: RecordReader): void {
+  const { id, parentId } = Object(value) as { id?: unknown; parentId?: unknown }
+  const isPlace = typeof parentId === "string" || parentId === null
+  reader.miss(typeof id === "string" ? id : undefined, isPlace ? parentId : undefined)
 }
 
 /**
- * Reads a whole file and hands over its records in their order, each with its line, counted from 1. It takes time in proportion to the length of the
- * file, whatever stands in it.
+ * Reads a whole file and hands over what stands in it. It takes time in proportion to the length of the file, whatever that is. Says whether the
+ * last line has its end: what is appended to one without would be glued to it.
  */
-export function readRecords(
-  text: string,
-  take: (record: SessionRecord, line: number, damage: string[]) => void,
-): ReadFile {
-  const damage: string[] = []
+export function readRecords(bytes: Buffer, reader: RecordReader, damage: DamageReport): boolean {
+  const text = bytes.toString()
+  const broken = findBrokenLines(bytes)
   // A mark at the start is none of the text; inside of a text it stays.
   let start = text.startsWith("\uFEFF") ? 1 : 0
   for (let line = 1; start < text.length; line++) {
     const end = text.indexOf("\n", start)
     const raw = text.slice(start, end < 0 ? text.length : end)
     start = end < 0 ? text.length : end + 1
-    const record = parse(raw)
-    const problem = record === undefined ? undefined : findRecordProblem(record)
-    if (record !== undefined && problem === undefined) take(record as SessionRecord, line, damage)
-    else if (problem !== undefined) damage.push(`line ${line} holds ${problem}; it is left out`)
-    else if (raw.trim() !== "") {
+    const value = parse(raw)
+    const problem = value === undefined ? undefined : findRecordProblem(value)
+    if (value !== undefined && problem === undefined) {
+      if (broken.has(line)) damage.add(`line ${line} holds bytes that are no UTF-8; they are shown as \uFFFD`)
+      reader.take(value as SessionRecord, line)
+    } else if (value !== undefined) {
+      damage.add(`line ${line} holds ${problem}; it is left out`)
+      missValue(value, reader)
+    } else if (raw.trim() !== "") {
       const saved = salvage(raw)
-      damage.push(describeLine(raw, line, saved.length, end < 0))
-      for (const one of saved) take(one, line, damage)
+      damage.add(describeLine(raw, line, saved, end < 0))
+      for (const { before, record: one } of saved.found) {
+        missPiece(before, reader)
+        reader.take(one, line)
+      }
+      missPiece(saved.rest, reader)
     }
   }
-  return { damage, ends: text === "" || text.endsWith("\n") }
+  return text === "" || text.endsWith("\n")
 }

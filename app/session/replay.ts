@@ -1,4 +1,5 @@
 /** Puts the records of a file back into a tree, whatever has become of them. */
+import { isDeepStrictEqual } from "node:util"
 import {
   type AgentMessage,
   assertPairedToolCalls,
@@ -7,8 +8,9 @@ import {
   toProviderMessage,
 } from "../../s12_packages/code.ts"
 import type { CompactionRecord, MessageRecord, SessionRecord } from "../protocol.ts"
-import { fromStored, toStored } from "./convert.ts"
-import { type SessionIndex, startOf } from "./session-index.ts"
+import { fromStored } from "./convert.ts"
+import type { DamageReport, RecordReader } from "./records.ts"
+import type { SessionIndex } from "./session-index.ts"
 
 /** What stands in for the result of a call that was never answered. */
 export function lostResult(toolCallId: string): AgentMessage {
@@ -18,100 +20,129 @@ export function lostResult(toolCallId: string): AgentMessage {
   )
 }
 
+/** What has to be true of a compaction: it keeps the end of its branch, and parts no call from its result. Throws otherwise. */
+export function assertCompaction({ entryId, firstKeptEntryId }: CompactionRecord, index: SessionIndex): void {
+  const stranger = [entryId, firstKeptEntryId].find((id) => id !== null && !index.has(id))
+  if (stranger !== undefined) throw new Error(`a compaction at ${stranger}, which is not there`)
+  const kept = index.pathTo(entryId, firstKeptEntryId ?? undefined)
+  if (kept === undefined) throw new Error(`a compaction that cannot be: ${firstKeptEntryId} is on another branch`)
+  try {
+    assertPairedToolCalls(index.messages(kept).map(toProviderMessage))
+  } catch (error) {
+    throw new Error(`a compaction that cannot be: ${(error as Error).message}`)
+  }
+}
+
 /** Takes the records one by one. What is wrong with them is told, and nothing that can be kept is left out. */
-export class Replay {
+export class Replay implements RecordReader {
   /** The calls of the last message that have no result yet. */
   due: string[] = []
   #tree: SessionTree
   #index: SessionIndex
-  /** The record on which the tree stands, as the file calls it. */
+  #damage: DamageReport
+  /** The entry on which the tree stands, as the file calls it. */
   #last: string | null = null
+  /** Where the tree stood at records that are lost with their ids, until an id is found that could be theirs. */
+  #gaps: (string | null)[] = []
+  /** The lost entries that were told. */
+  #told = new Set<string>()
+  /** From an entry to the error that stands behind it in place of a lost result. */
+  #filled = new Map<string | null, string>()
 
-  constructor(tree: SessionTree, index: SessionIndex) {
+  constructor(tree: SessionTree, index: SessionIndex, damage: DamageReport) {
     this.#tree = tree
     this.#index = index
+    this.#damage = damage
   }
 
-  /** Takes a record of this line. */
-  take(record: SessionRecord, line: number, damage: string[]): void {
+  take(record: SessionRecord, line: number): void {
     if (record.type === "session") {
       if (this.#index.header === undefined) this.#index.header = record
-      else damage.push(`line ${line} is a second header`)
-    } else if (record.type === "leaf") this.#goTo(record.entryId, line, damage)
-    else if (record.type === "compaction") this.#takeCompaction(record, line, damage)
-    else this.#takeMessage(record, line, damage)
+      else this.#damage.add(`line ${line} is a second header`)
+    } else if (record.type === "leaf") this.#goTo(record.entryId, line)
+    else if (record.type === "compaction") this.#takeCompaction(record, line)
+    else this.#takeMessage(record, line)
   }
 
-  /** A compaction counts when its entries are there and it parts no call from its result. Else the one before it stays in force. */
-  #takeCompaction(record: CompactionRecord, line: number, damage: string[]): void {
-    const { records, compactions } = this.#index
-    const stranger = [record.entryId, record.firstKeptEntryId].find((id) => id !== null && !records.has(id))
-    if (stranger !== undefined) {
-      damage.push(`line ${line}: a compaction at ${stranger}, which is not there`)
+  miss(id: string | undefined, parentId: string | null | undefined): void {
+    const isKnown = parentId === null || (parentId !== undefined && this.#index.has(parentId))
+    if (id === undefined) this.#gaps.push(this.#last)
+    else this.#index.standIn(id, isKnown ? parentId : this.#last)
+  }
+
+  /** A compaction counts when it can be. Else the one before it stays in force. */
+  #takeCompaction(record: CompactionRecord, line: number): void {
+    try {
+      assertCompaction(record, this.#index)
+      this.#index.compact(record)
+    } catch (error) {
+      this.#damage.add(`line ${line}: ${(error as Error).message}`)
+    }
+  }
+
+  #takeMessage(record: MessageRecord, line: number): void {
+    const { message } = record
+    const isTaken = this.#index.has(record.id)
+    // Word for word what is there already: nothing has happened that was not known.
+    if (isTaken && isDeepStrictEqual(this.#index.record(record.id).message, message)) {
+      this.#damage.add(`line ${line} repeats ${record.id}; it is left out`)
       return
     }
-    const path = this.#index.pathTo(record.entryId)
-    const start = startOf(record, new Map(path.map(({ id }, index) => [id, index])))
-    try {
-      if (start === undefined) throw new Error("its entries are on different branches")
-      assertPairedToolCalls(path.slice(start).map(({ message }) => toProviderMessage(fromStored(message))))
-      compactions.push(record)
-    } catch (error) {
-      damage.push(`line ${line}: a compaction that cannot be: ${(error as Error).message}`)
-    }
-  }
-
-  #takeMessage(record: MessageRecord, line: number, damage: string[]): void {
-    this.#goTo(record.parentId, line, damage)
-    const message = fromStored(record.message)
-    if (message.role === "toolResult") {
+    this.#goTo(record.parentId, line)
+    if (message.role === "toolResult" && !this.due.includes(message.toolCallId)) {
       const call = message.toolCallId
-      if (!this.due.includes(call)) {
-        damage.push(`line ${line}: a result of "${call}", and no such call waits for one; it is left out`)
-        return
-      }
-      this.#fill(call, damage)
-      this.due.shift()
-    } else this.#fill(undefined, damage)
-    const id = this.#index.freeId(record.id)
-    if (id !== record.id) damage.push(`line ${line}: the id ${record.id} stands there twice; this one is called ${id}`)
-    this.#place(message, id, record)
-    if (message.role === "assistant") this.due = (message.toolCalls ?? []).map((call) => call.id)
+      this.#damage.add(`line ${line}: a result of "${call}", and no such call waits for one; it is left out`)
+      this.#index.standIn(record.id, this.#last)
+      return
+    }
+    this.#fill(line, message.role === "toolResult" ? message.toolCallId : undefined)
+    this.due.shift()
+    const id = isTaken ? this.#index.freeId(record.id) : record.id
+    if (isTaken) this.#damage.add(`line ${line}: the id ${record.id} stands there twice; this one is called ${id}`)
+    this.#place(id, fromStored(message), message.role === "toolResult" && message.isError)
+    if (message.role !== "assistant") return
+    for (const block of message.content) if (block.type === "toolCall") this.due.push(block.id)
   }
 
-  /** Appends a message to the tree. Its record says where it really hangs now. */
-  #place(message: AgentMessage, id: string, record: MessageRecord): void {
-    const entry = this.#tree.append(message)
-    const parentId = this.#index.fileId(entry.parentId)
-    const isAsItWas = record.id === id && record.parentId === parentId
-    this.#index.add(isAsItWas ? record : { ...record, id, parentId }, entry.id)
+  #place(id: string, message: AgentMessage, isError: boolean): void {
+    this.#index.add(id, this.#tree.append(message), isError)
     this.#last = id
   }
 
   /** Puts errors in the place of results that are lost, up to the result of this call. They are shown, and not written. */
-  #fill(until: string | undefined, damage: string[]): void {
+  #fill(line: number, until?: string): void {
     while (this.due.length > 0 && this.due[0] !== until) {
       const call = this.due.shift() as string
-      damage.push(`the result of "${call}" is lost; an error is shown in its place`)
-      const [message, id] = [lostResult(call), this.#index.freeId("lost")]
-      this.#place(message, id, { type: "message", id, parentId: null, message: toStored(message, true) })
+      this.#damage.add(`line ${line}: before it the result of "${call}" is lost; an error is shown in its place`)
+      const [before, id] = [this.#last, this.#index.freeId("lost")]
+      this.#place(id, lostResult(call), true)
+      this.#filled.set(before, id)
     }
   }
 
   /** Goes to an entry, as far as that can be. */
-  #goTo(id: string | null, line: number, damage: string[]): void {
+  #goTo(id: string | null, line: number): void {
     if (id === this.#last) return
-    const target = id === null ? null : this.#index.treeId(id)
-    if (target === undefined) {
-      damage.push(`line ${line}: ${id} is not there; what hangs below it is put below ${this.#last ?? "nothing"}`)
-      return
-    }
+    const place = id === null || this.#index.has(id) ? id : this.#findPlace(id, line)
+    if (place === this.#last) return
+    this.#fill(line)
     try {
-      this.#tree.moveTo(target)
-      this.#last = id
-      this.due = []
+      this.#tree.moveTo(place === null ? null : (this.#index.treeId(place) as string))
+      this.#last = place
     } catch (error) {
-      damage.push(`line ${line}: ${(error as Error).message}`)
+      this.#damage.add(`line ${line}: ${(error as Error).message}`)
     }
+  }
+
+  /** Where it goes on below an entry that is not there, one place for each: where its record stood, if that is known, else here. */
+  #findPlace(id: string, line: number): string | null {
+    let place = this.#index.placeOf(id)
+    if (place === undefined) place = this.#gaps.length > 0 ? (this.#gaps.pop() as string | null) : this.#last
+    this.#index.standIn(id, place)
+    if (!this.#told.has(id))
+      this.#damage.add(`line ${line}: ${id} is not there; what hangs below it is put below ${place ?? "nothing"}`)
+    this.#told.add(id)
+    for (let next = this.#filled.get(place); next !== undefined; next = this.#filled.get(place)) place = next
+    return place
   }
 }

@@ -7,42 +7,41 @@
 import { randomUUID } from "node:crypto"
 import fs from "node:fs"
 import path from "node:path"
-import {
-  type AgentMessage,
-  assertPairedToolCalls,
-  type SessionEntry,
-  SessionTree,
-  toProviderMessage,
-} from "../../s12_packages/code.ts"
+import { type AgentMessage, guard, type SessionEntry, SessionTree } from "../../s12_packages/code.ts"
 import type { CompactionRecord, MessageRecord, SessionHeader, SessionRecord } from "../protocol.ts"
-import { fromStored, toStored } from "./convert.ts"
 import { takeLock } from "./lock.ts"
-import { readRecords, VERSION } from "./records.ts"
-import { lostResult, Replay } from "./replay.ts"
-import { SessionIndex, startOf } from "./session-index.ts"
+import { DamageReport, readRecords, VERSION } from "./records.ts"
+import { assertCompaction, lostResult, Replay } from "./replay.ts"
+import { SessionIndex } from "./session-index.ts"
 
 /** How a session is opened. */
 export type StoreOptions = {
   /** To look only: nothing is written, and the file may be another's. */
   readOnly?: boolean
-  /** Whether a result that the loop records is an error, as far as whoever runs the tools knows. Without it, none is. */
+  /** Whether a result that the loop records is an error, as far as whoever runs the tools knows. Without it, or where it throws, none is. */
   isError?: (toolCallId: string) => boolean
   /** The time for the header of a new file. */
   now?: () => Date
 }
 
 /** What the model gets in place of what was compacted. It is the person's message, since somebody has to have said it. */
-function summaryMessage(summary: string): AgentMessage {
-  return { role: "user", content: `[summary of the conversation so far]\n${summary}` }
+export function summaryMessage(summary: string): AgentMessage {
+  return { role: "user", content: `${SUMMARY_HEADING}\n${summary}` }
 }
+
+/** The first line of a summary, as the model gets it. */
+export const SUMMARY_HEADING = "[summary of the conversation so far]"
 
 /** What the tree of a stored session tells its store, and asks it. */
 type TreeOwner = {
+  /** Throws where nothing can be added. */
+  assertOpen(): void
   onAppend(entry: SessionEntry): void
+  onMove(): void
   contextOf(path: AgentMessage[]): AgentMessage[]
 }
 
-/** The tree of a stored session. Whatever is appended to it is written; what it gives the model is the context. */
+/** The tree of a stored session. Whatever happens to it is written; what it gives the model is the context. */
 class StoredTree extends SessionTree {
   #owner: TreeOwner
 
@@ -52,9 +51,17 @@ class StoredTree extends SessionTree {
   }
 
   override append(message: AgentMessage): SessionEntry {
+    this.#owner.assertOpen()
     const entry = super.append(message)
     this.#owner.onAppend(entry)
     return entry
+  }
+
+  override moveTo(id: string | null): void {
+    this.#owner.assertOpen()
+    if (id === this.leafId) return
+    super.moveTo(id)
+    this.#owner.onMove()
   }
 
   override currentPath(): AgentMessage[] {
@@ -92,15 +99,17 @@ export class JsonlSessionStore {
     this.file = file
     this.#options = options
     this.tree = new StoredTree({
+      assertOpen: () => this.#assertOpen(),
       onAppend: (entry) => this.#keep(entry),
+      onMove: () => this.#isReading || this.#write({ type: "leaf", entryId: this.leafId }),
       contextOf: (messages) => this.#contextOf(messages),
     })
-    const replay = new Replay(this.tree, this.#index)
-    const { damage, ends } = readRecords(readText(file), (...taken) => replay.take(...taken))
-    this.#torn = !ends
+    const damage = new DamageReport()
+    const bytes = readBytes(file)
+    const replay = new Replay(this.tree, this.#index, damage)
+    this.#torn = !readRecords(bytes, replay, damage)
     const { header } = this.#index
-    const isEmpty = damage.length === 0 && this.#index.records.size === 0
-    if (header === undefined && !isEmpty) damage.push("the file has no header, so the session gets a new id")
+    if (header === undefined && bytes.length > 0) damage.add("the file has no header, so the session gets a new id")
     this.header = header ?? newHeader(options)
     if (this.header.version > VERSION)
       throw new Error(
@@ -108,9 +117,9 @@ export class JsonlSessionStore {
       )
     if (!options.readOnly) this.#fd = fs.openSync(file, "a")
     if (!options.readOnly && header === undefined) this.#write(this.header)
-    this.#isReading = false
     this.#answer(replay.due, damage)
-    this.damage = damage
+    this.#isReading = false
+    this.damage = damage.tell()
   }
 
   /**
@@ -141,25 +150,25 @@ export class JsonlSessionStore {
     return this.#problem
   }
 
-  /** Adds a message below the leaf and writes it. Throws where the core's tree refuses it. */
+  /** Adds a message below the leaf and writes it. Throws, and adds nothing, where the core's tree refuses it and where nothing can be written. */
   appendMessage(message: AgentMessage, isError?: boolean): MessageRecord {
     this.#isError = isError
     try {
       this.tree.append(message)
+      return this.#last as MessageRecord
     } finally {
       this.#isError = undefined
     }
-    return this.#last as MessageRecord
   }
 
   /** Every entry of every branch, in the order of the file. */
   entries(): MessageRecord[] {
-    return [...this.#index.records.values()]
+    return this.#index.records()
   }
 
   /** The session on this branch: every entry from the first to the leaf. */
   path(): MessageRecord[] {
-    return this.#index.pathTo(this.leafId)
+    return this.#pathIds().map((id) => this.#index.record(id))
   }
 
   /** The context: what the model gets. The same file gives the same bytes. */
@@ -169,33 +178,31 @@ export class JsonlSessionStore {
 
   /** What of the path the model gets as it is, and the summary that it gets in place of the rest. */
   keptPath(): { summary: string | undefined; records: MessageRecord[] } {
-    const records = this.path()
-    const found = this.#index.compactionOn(records)
-    return { summary: found?.compaction.summary, records: records.slice(found?.start ?? 0) }
+    const ids = this.#pathIds()
+    const found = this.#index.compactionOn(ids)
+    const records = ids.slice(found?.start ?? 0).map((id) => this.#index.record(id))
+    return { summary: found?.compaction.summary, records }
   }
 
-  /** Goes to an entry, or (null) to before the first, and writes that down. Throws, and stays, where the core's tree does. */
+  /** Goes to an entry, or (null) to before the first, and writes that down. Throws, and stays, where the core's tree does and where nothing can be written. */
   moveTo(entryId: string | null): void {
     const target = entryId === null ? null : this.#index.treeId(entryId)
     if (target === undefined) throw new Error(`cannot move to "${entryId}": no entry has this id`)
-    if (target === this.tree.leafId) return
     this.tree.moveTo(target)
-    this.#write({ type: "leaf", entryId })
   }
 
   /**
-   * Tells the model from here on a summary in place of what stands on this branch before an entry. Throws for entries that are not on this branch, and
-   * where the cut would part a call from its result.
+   * Tells the model from here on a summary in place of what stands on this branch before an entry. Throws, and changes nothing, for entries that are
+   * not on this branch, where the cut would part a call from its result, and where nothing can be written.
    */
   appendCompaction(compaction: Omit<CompactionRecord, "type">): CompactionRecord {
+    this.#assertOpen()
     const record: CompactionRecord = { type: "compaction", ...compaction }
-    const records = this.path()
-    const places = new Map(records.map(({ id }, index) => [id, index]))
-    const stranger = [record.entryId, record.firstKeptEntryId].find((id) => id !== null && !places.has(id))
+    const ids = this.#pathIds()
+    const stranger = [record.entryId, record.firstKeptEntryId].find((id) => id !== null && !ids.includes(id))
     if (stranger !== undefined) throw new Error(`cannot compact at "${stranger}": it is not on this branch`)
-    const kept = records.slice(startOf(record, places))
-    assertPairedToolCalls(kept.map(({ message }) => toProviderMessage(fromStored(message))))
-    this.#index.compactions.push(record)
+    assertCompaction(record, this.#index)
+    this.#index.compact(record)
     this.#write(record)
     return record
   }
@@ -210,27 +217,38 @@ export class JsonlSessionStore {
     this.#unlock()
   }
 
-  /** Gives an entry of the tree its record, and writes that. */
+  #pathIds(): string[] {
+    return this.#index.pathTo(this.leafId) ?? []
+  }
+
+  /** Gives an entry of the tree its id in the file, and writes its record. */
   #keep(entry: SessionEntry): void {
     if (this.#isReading) return
-    const { id, parentId, ...message } = entry
-    const failed =
-      message.role === "toolResult" && (this.#isError ?? this.#options.isError?.(message.toolCallId) ?? false)
-    const record: MessageRecord = {
-      type: "message",
-      id: this.#index.freshId(),
-      parentId: this.#index.fileId(parentId),
-      message: toStored(message as AgentMessage, failed),
-    }
-    this.#index.add(record, id)
+    const id = this.#index.freshId()
+    this.#index.add(id, entry, entry.role === "toolResult" && this.#knowsError(entry.toolCallId))
+    const record = this.#index.toRecord(entry)
     this.#last = record
-    if (!this.#options.readOnly) this.#write(record)
-    this.onRecord?.(record)
+    this.#write(record)
+    guard(() => this.onRecord?.(record))
+  }
+
+  #knowsError(toolCallId: string): boolean {
+    if (this.#isError !== undefined) return this.#isError
+    let isError = false
+    guard(() => {
+      isError = this.#options.isError?.(toolCallId) ?? false
+    })
+    return isError
+  }
+
+  /** Nothing is added that could not be written, now or later. */
+  #assertOpen(): void {
+    if (this.#isReading) return
+    if (this.#options.readOnly) throw new Error(`${this.file} is open for reading only`)
+    if (this.#fd === undefined) throw new Error(`${this.file} is closed`)
   }
 
   #write(record: SessionRecord): void {
-    if (this.#options.readOnly) throw new Error(`${this.file} is open for reading only`)
-    if (this.#fd === undefined) throw new Error(`${this.file} is closed`)
     this.#waiting.push(`${JSON.stringify(record)}\n`)
     this.#flush()
   }
@@ -254,26 +272,30 @@ export class JsonlSessionStore {
   }
 
   /** Answers the calls that a crash has left without a result: for good where the file is written, else only to look at. */
-  #answer(due: readonly string[], damage: string[]): void {
-    for (const call of due) this.appendMessage(lostResult(call), true)
-    if (due.length > 0)
-      damage.push(
-        `${due.map((call) => `"${call}"`).join(", ")} had no result when the program stopped; ${this.#options.readOnly ? "shown with an error, which is not written" : "answered with an error"}`,
-      )
+  #answer(due: readonly string[], damage: DamageReport): void {
+    for (const call of due) {
+      const id = this.#index.freshId()
+      this.#index.add(id, this.tree.append(lostResult(call)), true)
+      if (!this.#options.readOnly) this.#write(this.#index.record(id))
+    }
+    if (due.length === 0) return
+    const calls = due.map((call) => `"${call}"`).join(", ")
+    const end = this.#options.readOnly ? "shown with an error, which is not written" : "answered with an error"
+    damage.add(`${calls} had no result when the program stopped; ${end}`)
   }
 
   #contextOf(messages: AgentMessage[]): AgentMessage[] {
-    const found = this.#index.compactions.length > 0 ? this.#index.compactionOn(this.path()) : undefined
+    const found = this.#index.hasCompactions ? this.#index.compactionOn(this.#pathIds()) : undefined
     return found === undefined ? messages : [summaryMessage(found.compaction.summary), ...messages.slice(found.start)]
   }
 }
 
-/** The text of a file; that of one that is not there is empty. */
-function readText(file: string): string {
+/** The bytes of a file; one that is not there has none. */
+function readBytes(file: string): Buffer {
   try {
-    return fs.readFileSync(file, "utf8")
+    return fs.readFileSync(file)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return ""
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return Buffer.alloc(0)
     throw new Error(`the session file cannot be read: ${(error as Error).message}`)
   }
 }

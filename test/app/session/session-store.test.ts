@@ -1,73 +1,23 @@
 import fs from "node:fs"
-import os from "node:os"
-import path from "node:path"
 import fc from "fast-check"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import type { MessageRecord, SessionRecord } from "../../../app/protocol.ts"
 import { lockOf } from "../../../app/session/lock.ts"
 import { JsonlSessionStore } from "../../../app/session/session-store.ts"
-import { type AgentMessage, assertPairedToolCalls, runOneTurn, toProviderMessage } from "../../../s12_packages/code.ts"
+import { assertPairedToolCalls, runOneTurn, toProviderMessage } from "../../../s12_packages/code.ts"
 import { DEEP } from "../../support/tier.ts"
+import { ask, HEADER, record, result, say, textsOf, user, useSessionFolder } from "./session-files.ts"
 
-let folder = ""
-let file = ""
-const open: JsonlSessionStore[] = []
-beforeEach(() => {
-  folder = fs.mkdtempSync(path.join(os.tmpdir(), "session 会话-"))
-  file = path.join(folder, "session.jsonl")
-})
-afterEach(() => {
-  for (const store of open.splice(0)) store.close()
-  fs.rmSync(folder, { recursive: true, force: true })
-})
-
-/** Opens the file and sees to it that it is closed at the end. */
-function openStore(options: Parameters<typeof JsonlSessionStore.open>[1] = {}): JsonlSessionStore {
-  const store = JsonlSessionStore.open(file, options)
-  open.push(store)
-  return store
-}
-
-/** Closes what is open and opens the file anew. */
-function reopen(options: Parameters<typeof JsonlSessionStore.open>[1] = {}): JsonlSessionStore {
-  for (const store of open.splice(0)) store.close()
-  return openStore(options)
-}
-
-const user = (content: string): AgentMessage => ({ role: "user", content })
-const say = (content: string): AgentMessage => ({ role: "assistant", content, stopReason: "stop" })
-const ask = (...ids: string[]): AgentMessage => ({
-  role: "assistant",
-  content: "",
-  stopReason: "toolUse",
-  toolCalls: ids.map((id) => ({ id, name: "read_file", input: { path: "a.md" } })),
-})
-const result = (toolCallId: string, content = "text"): AgentMessage => ({ role: "toolResult", toolCallId, content })
-
-const record = (id: string, parentId: string | null, text: string): MessageRecord => ({
-  type: "message",
-  id,
-  parentId,
-  message: { role: "user", content: [{ type: "text", text }] },
-})
-const HEADER: SessionRecord = { type: "session", version: 1, id: "test", time: "2026-01-01T00:00:00.000Z" }
-
-/** Writes a file by hand: records as lines, texts as they are. */
-function writeFile(...parts: (SessionRecord | string)[]): void {
-  fs.writeFileSync(file, parts.map((part) => (typeof part === "string" ? part : `${JSON.stringify(part)}\n`)).join(""))
-}
-
-const textsOf = (records: readonly MessageRecord[]): string[] =>
-  records.map(({ message }) => message.content.map((block) => (block.type === "text" ? block.text : block.id)).join())
+const session = useSessionFolder()
 
 describe("a session file", () => {
   test("holds a record a line, in the form of the protocol", () => {
-    const store = openStore({ now: () => new Date(0) })
+    const store = session.open({ now: () => new Date(0) })
     store.appendMessage(user("List the files."))
     store.appendMessage(ask("a"))
     store.appendMessage(result("a", "error: no such folder"), true)
     store.appendMessage(say("There are none."))
-    const [header, ...lines] = fs.readFileSync(file, "utf8").trimEnd().split("\n")
+    const [header, ...lines] = fs.readFileSync(session.file, "utf8").trimEnd().split("\n")
     expect(JSON.parse(header ?? "")).toEqual({
       type: "session",
       version: 1,
@@ -86,19 +36,19 @@ describe("a session file", () => {
 
   test("gives back what was put in, to the last character", () => {
     const messages = [user('\u2028 文 \u{1f600} "}{" \0'), ask("a", "b"), result("a", ""), result("b"), say("ok\r\n")]
-    const store = openStore()
+    const store = session.open()
     for (const message of messages) store.appendMessage(message)
-    expect(reopen().buildContext()).toEqual(messages)
+    expect(session.reopen().buildContext()).toEqual(messages)
   })
 
   test("is written while a turn goes on, by the core's own loop", async () => {
-    const store = openStore({ isError: (id) => id === "a" })
+    const store = session.open({ isError: (id) => id === "a" })
     const seen: string[][] = []
     const provider = {
       async *stream() {
         seen.push(
           fs
-            .readFileSync(file, "utf8")
+            .readFileSync(session.file, "utf8")
             .trimEnd()
             .split("\n")
             .slice(1)
@@ -113,103 +63,104 @@ describe("a session file", () => {
     await runOneTurn({ messages: store.tree, model: "m" }, "go", { provider, output: { log: () => {} } })
     expect(seen).toEqual([["user"], ["user", "assistant", "toolResult"]])
     expect(store.entries().at(2)?.message).toMatchObject({ role: "toolResult", isError: true })
-    expect(reopen().path()).toHaveLength(4)
+    expect(session.reopen().path()).toHaveLength(4)
   })
 
   test("stands after a reload where the person stood: at an entry, on another branch, before the first", () => {
-    const store = openStore()
+    const store = session.open()
     for (const text of ["one", "two", "three"]) store.appendMessage(user(text))
     store.moveTo("entry_1")
-    expect(reopen().leafId).toBe("entry_1")
-    open[0]?.appendMessage(user("other"))
-    const again = reopen()
+    const below = session.reopen()
+    expect(below.leafId).toBe("entry_1")
+    below.appendMessage(user("other"))
+    const again = session.reopen()
     expect([again.leafId, textsOf(again.path())]).toEqual(["entry_4", ["one", "other"]])
     again.moveTo(null)
-    const empty = reopen()
+    const empty = session.reopen()
     expect([empty.leafId, empty.buildContext(), empty.entries().length]).toEqual([null, [], 4])
   })
 
   test("refuses to go to what is not there, and where results are due, and stays", () => {
-    const store = openStore()
+    const store = session.open()
     for (const message of [user("one"), ask("a", "b"), result("a"), result("b"), say("done")])
       store.appendMessage(message)
-    const before = fs.readFileSync(file)
+    const before = fs.readFileSync(session.file)
     expect(() => store.moveTo("entry_9")).toThrow('"entry_9"')
     expect(() => store.moveTo("entry_3")).toThrow(/result of "b"/)
     expect(store.leafId).toBe("entry_5")
-    expect(fs.readFileSync(file)).toEqual(before)
+    expect(fs.readFileSync(session.file)).toEqual(before)
   })
 })
 
 describe("damage", () => {
   test("B39: a line that breaks off is left as it is, and what is appended next starts a line of its own", () => {
-    writeFile(HEADER, record("entry_1", null, "one"), record("entry_2", "entry_1", "two"))
-    fs.appendFileSync(file, '{"type":"message","id":"entry_3","par')
-    const before = fs.readFileSync(file)
-    const store = openStore()
+    session.write(HEADER, record("entry_1", null, "one"), record("entry_2", "entry_1", "two"))
+    fs.appendFileSync(session.file, '{"type":"message","id":"entry_3","par')
+    const before = fs.readFileSync(session.file)
+    const store = session.open()
     expect(store.damage).toEqual([expect.stringMatching(/^the last line, 4, breaks off: /)])
     for (const text of ["three", "four"]) store.appendMessage(user(text))
-    const again = reopen()
+    const again = session.reopen()
     expect(textsOf(again.path())).toEqual(["one", "two", "three", "four"])
     expect(again.damage).toHaveLength(1)
-    expect(fs.readFileSync(file).subarray(0, before.length)).toEqual(before)
+    expect(fs.readFileSync(session.file).subarray(0, before.length)).toEqual(before)
   })
 
   test("B39: a last record that is whole and lacks only its line end is kept, and not glued to", () => {
-    writeFile(HEADER, record("entry_1", null, "one"), JSON.stringify(record("entry_2", "entry_1", "two")))
-    const store = openStore()
+    session.write(HEADER, record("entry_1", null, "one"), JSON.stringify(record("entry_2", "entry_1", "two")))
+    const store = session.open()
     expect(store.damage).toEqual([])
     store.appendMessage(user("three"))
-    expect(textsOf(reopen().path())).toEqual(["one", "two", "three"])
+    expect(textsOf(session.reopen().path())).toEqual(["one", "two", "three"])
   })
 
   test("B41: a run of NUL bytes is told with its line, and all behind it loads", () => {
     const lines = [2, 3, 4, 5].map((id) => record(`entry_${id}`, `entry_${id - 1}`, `${id}`))
     const tail = [7, 8, 9].map((id) => record(`entry_${id}`, id === 7 ? "entry_5" : `entry_${id - 1}`, `${id}`))
-    writeFile(HEADER, record("entry_1", null, "1"), ...lines, `${"\0".repeat(500)}\n`, ...tail)
-    const store = openStore()
+    session.write(HEADER, record("entry_1", null, "1"), ...lines, `${"\0".repeat(500)}\n`, ...tail)
+    const store = session.open()
     expect(textsOf(store.path())).toEqual(["1", "2", "3", "4", "5", "7", "8", "9"])
     expect(store.damage).toEqual(["line 7 holds 500 NUL bytes"])
     expect(store.leafId).toBe("entry_9")
   })
 
   test("B41: a record behind NUL bytes on the same line is saved", () => {
-    writeFile(
+    session.write(
       HEADER,
       record("entry_1", null, "1"),
       `${"\0".repeat(9)}${JSON.stringify(record("entry_2", "entry_1", "2"))}\n`,
     )
-    expect(textsOf(openStore().path())).toEqual(["1", "2"])
+    expect(textsOf(session.open().path())).toEqual(["1", "2"])
   })
 
   test("B43: records that are glued together are all there, and a text that looks like it is untouched", () => {
     const glued = [record("entry_1", null, 'a }{ "b\\'), record("entry_2", "entry_1", "2")].map((one) =>
       JSON.stringify(one),
     )
-    writeFile(HEADER, `${glued.join("")}\n`, record("entry_3", "entry_2", "3"))
-    const store = openStore()
+    session.write(HEADER, `${glued.join("")}\n`, record("entry_3", "entry_2", "3"))
+    const store = session.open()
     expect(textsOf(store.path())).toEqual(['a }{ "b\\', "2", "3"])
     expect(store.damage).toEqual([expect.stringContaining("line 2")])
   })
 
   test("B43: a record glued to a piece of another is saved", () => {
-    writeFile(
+    session.write(
       HEADER,
       record("entry_1", null, "1"),
       `{"type":"message","id":"x","mess${JSON.stringify(record("entry_2", "entry_1", "2"))}\n`,
     )
-    expect(textsOf(openStore().path())).toEqual(["1", "2"])
+    expect(textsOf(session.open().path())).toEqual(["1", "2"])
   })
 
   test("B45, B46: a byte order mark, CRLF and blank lines change nothing; a mark in a text stays", () => {
     const lines = [HEADER, record("entry_1", null, "\uFEFFone"), record("entry_2", "entry_1", "two")]
-    fs.writeFileSync(file, `\uFEFF${lines.map((line) => `${JSON.stringify(line)}\r\n\r\n`).join("")}\n`)
-    const store = openStore()
+    fs.writeFileSync(session.file, `\uFEFF${lines.map((line) => `${JSON.stringify(line)}\r\n\r\n`).join("")}\n`)
+    const store = session.open()
     expect([store.damage, textsOf(store.path()), store.header.id]).toEqual([[], ["\uFEFFone", "two"], "test"])
   })
 
   test("B48: a cycle, an entry that is its own parent and one below what is not there end in a report", () => {
-    writeFile(
+    session.write(
       HEADER,
       record("a", "c", "a"),
       record("b", "a", "b"),
@@ -217,7 +168,7 @@ describe("damage", () => {
       record("d", "d", "d"),
       record("e", "nowhere", "e"),
     )
-    const store = openStore()
+    const store = session.open()
     expect(textsOf(store.path())).toEqual(["a", "b", "c", "d", "e"])
     expect(store.damage).toEqual([
       "line 2: c is not there; what hangs below it is put below nothing",
@@ -227,12 +178,12 @@ describe("damage", () => {
   })
 
   test("B50: an id that stands twice is told, and neither is lost", () => {
-    writeFile(HEADER, record("entry_1", null, "one"), record("entry_1", null, "other"))
-    const store = openStore()
+    session.write(HEADER, record("entry_1", null, "one"), record("entry_1", null, "other"))
+    const store = session.open()
     expect(store.entries().map(({ id }) => id)).toEqual(["entry_1", "entry_1~2"])
     expect(textsOf(store.entries())).toEqual(["one", "other"])
     expect(store.damage).toEqual([expect.stringContaining("entry_1 stands there twice")])
-    expect(store.appendMessage(user("new")).id).toBe("entry_2")
+    expect(store.appendMessage(user("new")).id).toBe("entry_3")
   })
 
   test.each<[string, string, RegExp]>([
@@ -262,8 +213,8 @@ describe("damage", () => {
     ],
     ["a leaf that is not there", '{"type":"leaf","entryId":"x"}\n', /line 2: x is not there/],
   ])("%s in the middle is told, and what is around it loads", (_name, line, reason) => {
-    writeFile(HEADER, line, record("entry_1", null, "one"))
-    const store = openStore()
+    session.write(HEADER, line, record("entry_1", null, "one"))
+    const store = session.open()
     expect(textsOf(store.path())).toEqual(["one"])
     expect(store.damage).toHaveLength(1)
     expect(store.damage[0]).toMatch(reason)
@@ -286,8 +237,15 @@ describe("damage", () => {
       parentId: "entry_3",
       message: { role: "toolResult", toolCallId: "b", isError: false, content: [] },
     }
-    writeFile(HEADER, record("entry_1", null, "one"), calls, "damaged\n", answer, record("entry_5", "entry_4", "five"))
-    const store = openStore()
+    session.write(
+      HEADER,
+      record("entry_1", null, "one"),
+      calls,
+      "damaged\n",
+      answer,
+      record("entry_5", "entry_4", "five"),
+    )
+    const store = session.open()
     expect(store.path().map(({ message }) => message.role)).toEqual([
       "user",
       "assistant",
@@ -298,34 +256,34 @@ describe("damage", () => {
     expect(() => assertPairedToolCalls(store.buildContext().map(toProviderMessage))).not.toThrow()
     expect(store.damage.join("\n")).toMatch(/line 4 is no record[\s\S]*the result of "a" is lost/)
     const orphan = { ...answer, id: "entry_6", parentId: "entry_5" }
-    fs.appendFileSync(file, `${JSON.stringify(orphan)}\n`)
-    expect(reopen().damage.join("\n")).toContain('a result of "b", and no such call waits for one')
+    fs.appendFileSync(session.file, `${JSON.stringify(orphan)}\n`)
+    expect(session.reopen().damage.join("\n")).toContain('a result of "b", and no such call waits for one')
   })
 
   test("a file of a newer version is refused, and untouched", () => {
-    writeFile({ ...HEADER, version: 2 } as unknown as SessionRecord)
-    const before = fs.readFileSync(file)
-    expect(() => openStore()).toThrow(/is of version 2, and this program reads versions up to 1/)
-    expect(fs.readFileSync(file)).toEqual(before)
-    expect(fs.existsSync(lockOf(file))).toBe(false)
+    session.write({ ...HEADER, version: 2 } as unknown as SessionRecord)
+    const before = fs.readFileSync(session.file)
+    expect(() => session.open()).toThrow(/is of version 2, and this program reads versions up to 1/)
+    expect(fs.readFileSync(session.file)).toEqual(before)
+    expect(fs.existsSync(lockOf(session.file))).toBe(false)
   })
 
   test("a hostile line takes no longer than its length", () => {
-    writeFile(HEADER, `${'{"type":"'.repeat(100_000)}\n`, record("entry_1", null, "one"))
-    expect(textsOf(openStore().path())).toEqual(["one"])
+    session.write(HEADER, `${'{"type":"'.repeat(100_000)}\n`, record("entry_1", null, "one"))
+    expect(textsOf(session.open().path())).toEqual(["one"])
   })
 })
 
 describe("a crash in the middle of a turn", () => {
   const broken = (): void => {
-    const store = openStore()
+    const store = session.open()
     for (const message of [user("go"), ask("a", "b", "c"), result("a")]) store.appendMessage(message)
   }
 
   test("B03: a writer answers the calls that are left with errors that it appends, once", () => {
     broken()
-    const before = fs.readFileSync(file)
-    const store = reopen()
+    const before = fs.readFileSync(session.file)
+    const store = session.reopen()
     expect(
       store
         .path()
@@ -335,48 +293,48 @@ describe("a crash in the middle of a turn", () => {
       ["b", "c"].map((toolCallId) => expect.objectContaining({ role: "toolResult", toolCallId, isError: true })),
     )
     expect(store.damage).toEqual(['"b", "c" had no result when the program stopped; answered with an error'])
-    expect(fs.readFileSync(file).subarray(0, before.length)).toEqual(before)
-    const after = fs.readFileSync(file)
-    expect(reopen().damage).toEqual([])
-    expect(fs.readFileSync(file)).toEqual(after)
+    expect(fs.readFileSync(session.file).subarray(0, before.length)).toEqual(before)
+    const after = fs.readFileSync(session.file)
+    expect(session.reopen().damage).toEqual([])
+    expect(fs.readFileSync(session.file)).toEqual(after)
   })
 
   test("a reader shows the same and writes nothing, while another has the file", () => {
     broken()
-    const before = fs.readFileSync(file)
-    const reader = JsonlSessionStore.open(file, { readOnly: true })
+    const before = fs.readFileSync(session.file)
+    const reader = JsonlSessionStore.open(session.file, { readOnly: true })
     expect(reader.path()).toHaveLength(5)
     expect(reader.damage).toEqual([
       '"b", "c" had no result when the program stopped; shown with an error, which is not written',
     ])
     expect(() => reader.moveTo("entry_1")).toThrow("for reading only")
     reader.close()
-    expect(fs.readFileSync(file)).toEqual(before)
+    expect(fs.readFileSync(session.file)).toEqual(before)
   })
 })
 
 describe("one writer", () => {
   test("B52: a second one is refused by name; the lock of a dead process stops nobody", () => {
-    openStore()
-    expect(() => JsonlSessionStore.open(file)).toThrow(new RegExp(`is being written by process ${process.pid}`))
-    for (const store of open.splice(0)) store.close()
+    session.open()
+    expect(() => JsonlSessionStore.open(session.file)).toThrow(new RegExp(`is being written by process ${process.pid}`))
+    session.close()
     // No process has a number like this.
-    fs.writeFileSync(lockOf(file), JSON.stringify({ pid: 2 ** 30 }))
-    openStore().appendMessage(user("mine"))
-    expect(() => JsonlSessionStore.open(file)).toThrow("is being written")
+    fs.writeFileSync(lockOf(session.file), JSON.stringify({ pid: 2 ** 30 }))
+    session.open().appendMessage(user("mine"))
+    expect(() => JsonlSessionStore.open(session.file)).toThrow("is being written")
   })
 
   test("a lock that nobody can read stops nobody either", () => {
-    fs.writeFileSync(lockOf(file), "")
-    openStore().appendMessage(user("mine"))
-    for (const store of open.splice(0)) store.close()
-    expect(fs.readdirSync(folder)).toEqual(["session.jsonl"])
+    fs.writeFileSync(lockOf(session.file), "")
+    session.open().appendMessage(user("mine"))
+    session.close()
+    expect(fs.readdirSync(session.folder)).toEqual(["session.jsonl"])
   })
 })
 
 describe("a disk that takes nothing", () => {
   test("is told, ends no turn, and gets what is waiting when it is there again, in order", async () => {
-    const store = openStore()
+    const store = session.open()
     store.appendMessage(user("before"))
     const write = fs.writeSync
     const full = Object.assign(new Error("no space left on device"), { code: "ENOSPC" })
@@ -403,14 +361,14 @@ describe("a disk that takes nothing", () => {
     }
     store.appendMessage(user("after"))
     expect(store.problem).toBeUndefined()
-    const again = reopen()
+    const again = session.reopen()
     expect(textsOf(again.path())).toEqual(["before", "go", "answer", "after"])
   })
 })
 
 describe("compaction", () => {
   const fillStore = (): JsonlSessionStore => {
-    const store = openStore()
+    const store = session.open()
     for (const word of ["one", "two", "three"])
       for (const message of [user(word), say(`re ${word}`)]) store.appendMessage(message)
     return store
@@ -418,7 +376,7 @@ describe("compaction", () => {
 
   test("changes the context and not the session, and is there after a reload", () => {
     const store = fillStore()
-    const session = store.path()
+    const path = store.path()
     store.appendCompaction({
       entryId: "entry_6",
       summary: "They counted.",
@@ -431,8 +389,8 @@ describe("compaction", () => {
       user("three"),
       say("re three"),
     ])
-    expect(store.path()).toEqual(session)
-    expect(reopen().buildContext()).toEqual(context)
+    expect(store.path()).toEqual(path)
+    expect(session.reopen().buildContext()).toEqual(context)
   })
 
   test("holds on its branch only", () => {
@@ -445,16 +403,16 @@ describe("compaction", () => {
   })
 
   test("B01: one in a file that would part a call from its result is told, and the one before it stays in force", () => {
-    const store = openStore()
+    const store = session.open()
     for (const message of [user("one"), say("re one"), user("two"), ask("a"), result("a"), say("re two")])
       store.appendMessage(message)
     store.appendCompaction({ entryId: "entry_6", summary: "good", firstKeptEntryId: "entry_3", tokensBefore: 9 })
-    for (const one of open.splice(0)) one.close()
+    session.close()
     fs.appendFileSync(
-      file,
+      session.file,
       `${JSON.stringify({ type: "compaction", entryId: "entry_6", summary: "bad", firstKeptEntryId: "entry_5", tokensBefore: 9 })}\n`,
     )
-    const again = openStore()
+    const again = session.open()
     expect(again.damage).toEqual([expect.stringMatching(/^line 9: a compaction that cannot be: /)])
     expect(again.buildContext()[0]?.content).toContain("good")
     assertPairedToolCalls(again.buildContext().map(toProviderMessage))
@@ -462,7 +420,7 @@ describe("compaction", () => {
   })
 
   test("is refused for an entry elsewhere, and where it would part a call from its result", () => {
-    const store = openStore()
+    const store = session.open()
     for (const message of [user("one"), ask("a"), result("a"), say("done")]) store.appendMessage(message)
     const wrong = { entryId: "entry_4", summary: "s", firstKeptEntryId: "entry_3", tokensBefore: 1 }
     expect(() => store.appendCompaction(wrong)).toThrow(/expected no tool result/)
@@ -496,9 +454,9 @@ describe("any sequence of turns, moves, compactions, reloads and crashes at any 
   test("loses nothing and invents nothing", () => {
     fc.assert(
       fc.property(fc.array(anyStep, { maxLength: 15 }), (steps) => {
-        for (const store of open.splice(0)) store.close()
-        fs.rmSync(file, { force: true })
-        let store = openStore()
+        session.close()
+        fs.rmSync(session.file, { force: true })
+        let store = session.open()
         let crashed = false
         for (const step of steps) {
           const known = new Map(store.entries().map((entry) => [entry.id, entry]))
@@ -526,18 +484,18 @@ describe("any sequence of turns, moves, compactions, reloads and crashes at any 
               store.appendCompaction({ entryId, summary: "before", firstKeptEntryId: first.id, tokensBefore: 1 })
           } else {
             const [leaf, context] = [store.leafId, store.buildContext()]
-            const bytes = fs.readFileSync(file)
+            const bytes = fs.readFileSync(session.file)
             const length = step.do === "crash" ? step.at % (bytes.length + 1) : bytes.length
-            for (const one of open.splice(0)) one.close()
-            fs.writeFileSync(file, bytes.subarray(0, length))
-            store = openStore()
-            expect(fs.readFileSync(file).subarray(0, length)).toEqual(bytes.subarray(0, length))
+            session.close()
+            fs.writeFileSync(session.file, bytes.subarray(0, length))
+            store = session.open()
+            expect(fs.readFileSync(session.file).subarray(0, length)).toEqual(bytes.subarray(0, length))
             if (length === bytes.length) expect([store.leafId, store.buildContext()]).toEqual([leaf, context])
             crashed ||= length < bytes.length
             if (!crashed) expect(store.damage).toEqual([])
             checkSurvivors(store, known, bytes.subarray(0, length).toString())
           }
-          const again = JsonlSessionStore.open(file, { readOnly: true })
+          const again = JsonlSessionStore.open(session.file, { readOnly: true })
           expect([again.entries(), again.leafId, again.buildContext()]).toEqual([
             store.entries(),
             store.leafId,
