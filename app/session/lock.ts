@@ -1,10 +1,94 @@
-/** Sees to it that one process writes a session file. A lock that a dead process has left behind stops nobody. */
+/**
+ * Sees to it that one process writes a session file. A lock that a dead process has left behind stops nobody.
+ *
+ * Each that wants to write puts a file of its own beside the session, which names its process, and then looks who else has done so. Two can never both
+ * miss the other, and what is cleared away is always the file of a process that is gone: nobody can take the lock of somebody alive by mistake.
+ */
+import { randomUUID } from "node:crypto"
 import fs from "node:fs"
+import path from "node:path"
 
-type Owner = { pid: number }
+/** A process that wants to write a session file, or does. */
+type Owner = { file: string; pid: number; start: string }
 
-/** Whether a process is there. One that may not be asked is there, too. */
-function isAlive(pid: number): boolean {
+/** How often, and how long in milliseconds, a process waits for one that asked at the same moment and has not looked around yet. */
+const TRIES = 500
+const WAIT_MS = 20
+
+/** What stands in the file of the process that has the lock. */
+const HELD = "held"
+
+/** The file by which a process asks for a session file. `start` is when it began, as the system counts. */
+export function lockName(file: string, pid: number, start: string): string {
+  return `${file}.lock.${pid}.${start}.${randomUUID()}`
+}
+
+/** The files by which processes ask for a session file, in the order in which it is their turn. */
+export function findLocks(file: string): string[] {
+  return findOwners(file).map((owner) => owner.file)
+}
+
+/**
+ * Takes the lock of a file and gives the function that gives it back. Throws when a process that is alive has it, this one included, and says which.
+ */
+export function takeLock(file: string): () => void {
+  const mine = lockName(file, process.pid, startOf(process.pid))
+  const release = (): void => fs.rmSync(mine, { force: true })
+  fs.writeFileSync(mine, "", { flag: "wx" })
+  try {
+    for (let tries = 1; ; tries++) {
+      const other = findOther(file, mine)
+      if (other === undefined) {
+        fs.writeFileSync(mine, HELD)
+        return release
+      }
+      // Of those that ask at the same moment the first by name goes on, and waits until the others have seen it.
+      if (other.file < mine || isHeld(other) || tries === TRIES) throw new Error(describeOwner(file, other))
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WAIT_MS)
+    }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+function describeOwner(file: string, { pid, file: lock }: Owner): string {
+  return `${file} is being written by process ${pid}: end that program first, or take another project; if there is none, delete ${lock}`
+}
+
+function isHeld({ file }: Owner): boolean {
+  try {
+    return fs.readFileSync(file, "utf8") === HELD
+  } catch {
+    return false
+  }
+}
+
+/** The first other process that is alive. The files of those that are not are cleared away. */
+function findOther(file: string, mine: string): Owner | undefined {
+  const owners = findOwners(file).filter((owner) => owner.file !== mine)
+  for (const dead of owners.filter((owner) => !isAlive(owner))) fs.rmSync(dead.file, { force: true })
+  return owners.find(isAlive)
+}
+
+function findOwners(file: string): Owner[] {
+  const folder = path.dirname(file)
+  const prefix = `${path.basename(file)}.lock.`
+  const names = fs.readdirSync(folder).filter((name) => name.startsWith(prefix))
+  return names.sort().flatMap((name) => {
+    const [, pid, start = ""] = /^(\d+)\.(\d*)\.[\da-f-]{36}$/.exec(name.slice(prefix.length)) ?? []
+    return pid === undefined ? [] : [{ file: path.join(folder, name), pid: Number(pid), start }]
+  })
+}
+
+/** Whether the process is there that asked. A number is given to another process some day; where the system says when that began, it is not taken for the one that asked. */
+function isAlive({ pid, start }: Owner): boolean {
+  const now = startOf(pid)
+  return isRunning(pid) && (now === "" || start === "" || now === start)
+}
+
+/** Whether there is a process of this number. One that may not be asked is there, too. */
+function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true
@@ -13,84 +97,13 @@ function isAlive(pid: number): boolean {
   }
 }
 
-function readOwner(file: string): Owner | undefined {
+/** When a process began, in ticks since the system did; empty where the system does not say that in a file, as only Linux does. */
+function startOf(pid: number): string {
   try {
-    const owner = JSON.parse(fs.readFileSync(file, "utf8")) as Partial<Owner> | null
-    return Number.isInteger(owner?.pid) ? (owner as Owner) : undefined
+    const stat = fs.readFileSync(`/proc/${pid}/stat`, "utf8")
+    // The name in parentheses may hold blanks; the time is the 20th field behind it.
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? ""
   } catch {
-    return undefined
+    return ""
   }
-}
-
-/** The file that stands beside a session file while somebody writes it. */
-export function lockOf(file: string): string {
-  return `${file}.lock`
-}
-
-/**
- * Takes the lock of a file and gives the function that gives it back. Throws when a process that is alive has it, this one included, and says which.
- */
-export function takeLock(file: string): () => void {
-  const lock = lockOf(file)
-  const mine = `${process.pid}-${Math.random().toString(36).slice(2)}`
-  for (let tries = 0; tries < 10; tries++) {
-    try {
-      // Written elsewhere and linked into place: nobody ever sees a lock without its owner in it.
-      const draft = `${lock}.${mine}`
-      fs.writeFileSync(draft, JSON.stringify({ pid: process.pid, mine }))
-      try {
-        place(draft, lock)
-      } finally {
-        fs.rmSync(draft, { force: true })
-      }
-      return () => {
-        if (isMine(lock, mine)) fs.rmSync(lock, { force: true })
-      }
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
-    }
-    const owner = readOwner(lock)
-    if (owner !== undefined && isAlive(owner.pid))
-      throw new Error(
-        `${file} is being written by process ${owner.pid}: end that program first, or take another project; if there is none, delete ${lock}`,
-      )
-    removeDead(lock, owner, mine)
-  }
-  throw new Error(`${file}: its lock could not be taken; delete ${lock}`)
-}
-
-/** Puts a file in its place unless one is there. Where the disk knows no links, by a copy. */
-function place(draft: string, target: string): void {
-  try {
-    fs.linkSync(draft, target)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") throw error
-    fs.copyFileSync(draft, target, fs.constants.COPYFILE_EXCL)
-  }
-}
-
-function isMine(lock: string, mine: string): boolean {
-  try {
-    return (JSON.parse(fs.readFileSync(lock, "utf8")) as { mine?: string }).mine === mine
-  } catch {
-    return false
-  }
-}
-
-/** Moves the lock of a dead process away. Of several that try at once one succeeds; what it moved is looked at again. */
-function removeDead(lock: string, dead: Owner | undefined, mine: string): void {
-  const away = `${lock}.${mine}.dead`
-  try {
-    fs.renameSync(lock, away)
-  } catch {
-    return
-  }
-  // Should somebody else have taken the lock in between, it was theirs that was moved: it goes back.
-  const moved = readOwner(away)
-  if (moved !== undefined && moved.pid !== dead?.pid && isAlive(moved.pid)) {
-    try {
-      fs.linkSync(away, lock)
-    } catch {}
-  }
-  fs.rmSync(away, { force: true })
 }

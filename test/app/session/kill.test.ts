@@ -2,16 +2,16 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import fs from "node:fs"
+import os from "node:os"
 import path from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
-import { build } from "esbuild"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { fromStored } from "../../../app/session/convert.ts"
-import { lockOf } from "../../../app/session/lock.ts"
+import { findLocks } from "../../../app/session/lock.ts"
 import { JsonlSessionStore } from "../../../app/session/session-store.ts"
 import { assertPairedToolCalls, toProviderMessage } from "../../../s12_packages/code.ts"
-import { ROOT } from "../../support/ladder.ts"
 import { DEEP } from "../../support/tier.ts"
+import { bundle } from "./bundle.ts"
 
 /** How many processes are killed. */
 const KILLS = DEEP ? 1000 : 6
@@ -37,20 +37,8 @@ for (let turn = first; turn < first + 60; turn++) {
 let folder = ""
 let writer = ""
 beforeAll(async () => {
-  const cache = path.join(ROOT, "node_modules", ".cache", "learn-pi-agent")
-  fs.mkdirSync(cache, { recursive: true })
-  folder = fs.mkdtempSync(path.join(cache, "kill-"))
-  writer = path.join(folder, "writer.mjs")
-  const stdin = { contents: WRITER, resolveDir: ROOT, loader: "ts" as const }
-  await build({
-    stdin,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    external: ["zod"],
-    outfile: writer,
-    logLevel: "error",
-  })
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), "kill-"))
+  writer = await bundle(WRITER)
 })
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }))
 
@@ -71,18 +59,32 @@ async function writeAndKill(file: string, bytes: number): Promise<void> {
   if (child.exitCode !== null) throw new Error(`the writer ended by itself: ${complaint}`)
 }
 
-/** Opens what a killed process left: every turn is there in its order, and what broke off is answered. */
+/** The messages whose lines were written whole, by their ids. */
+function readWholeLines(bytes: Buffer): Map<string, unknown> {
+  const lines = bytes.toString().split("\n").slice(0, -1)
+  const records = lines.flatMap((line) => (line.endsWith("}") ? [JSON.parse(line)] : []))
+  return new Map(records.flatMap(({ type, id, message }) => (type === "message" ? [[id, message]] : [])))
+}
+
+/** Opens what a killed process left: what was written is there as it was, every turn in its order, and what broke off is answered. */
 function checkWhatIsLeft(file: string, before: Buffer): void {
-  expect(fs.existsSync(lockOf(file))).toBe(true)
+  expect(findLocks(file)).toHaveLength(1)
+  const left = fs.readFileSync(file)
+  expect(left.subarray(0, before.length).equals(before)).toBe(true)
+  const whole = readWholeLines(left)
   const store = JsonlSessionStore.open(file)
   try {
+    const entries = store.entries()
     const messages = store.path().map(({ message }) => fromStored(message))
     assertPairedToolCalls(messages.map(toProviderMessage))
     const prompts = messages.filter(({ role }) => role === "user").map(({ content }) => content)
     expect(prompts).toEqual(prompts.map((_content, index) => `turn ${index}`))
-    expect(store.path()).toHaveLength(store.entries().length)
-    for (const entry of store.damage) expect(entry).toMatch(/breaks off|is no record|had no result|holds several/)
-    expect(fs.readFileSync(file).subarray(0, before.length).equals(before)).toBe(true)
+    expect(messages).toHaveLength(entries.length)
+    expect(entries.slice(0, whole.size).map(({ id, message }) => [id, message])).toEqual([...whole])
+    for (const { message } of entries.slice(whole.size))
+      expect(message).toMatchObject({ role: "toolResult", isError: true })
+    for (const sentence of store.damage) expect(sentence).toMatch(/breaks off|is no record|had no result|holds several/)
+    expect(fs.readFileSync(file).subarray(0, left.length).equals(left)).toBe(true)
   } finally {
     store.close()
   }
@@ -95,7 +97,7 @@ describe("a process that is killed in the middle of writing", () => {
         if (sizeOf(path.join(folder, `${name}-${part}.jsonl`)) > LONG) part++
         const file = path.join(folder, `${name}-${part}.jsonl`)
         const before = sizeOf(file) === 0 ? Buffer.alloc(0) : fs.readFileSync(file)
-        await writeAndKill(file, Math.floor(Math.random() * 40_000))
+        await writeAndKill(file, 1 + Math.floor(Math.random() * 40_000))
         checkWhatIsLeft(file, before)
       }
     }
