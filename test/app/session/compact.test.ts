@@ -4,7 +4,7 @@ import path from "node:path"
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { type CompactionOptions, compact, estimateTokens, outline } from "../../../app/session/compaction.ts"
-import { JsonlSessionStore } from "../../../app/session/session-store.ts"
+import { JsonlSessionStore, summaryMessage } from "../../../app/session/session-store.ts"
 import {
   type AgentMessage,
   type AssistantMessage,
@@ -164,6 +164,75 @@ describe("compacting a session", () => {
     ])
     store.appendMessage({ role: "user", content: "go on" })
     assertPairedToolCalls(store.buildContext().map(toProviderMessage))
+  })
+
+  test("B59, B63: a session that goes on and on fits every time, asks for few summaries, and forgets nothing unseen", async () => {
+    const [budget, turns] = [60, 200]
+    const seen: string[] = []
+    let told = ""
+    const summarize = (messages: readonly AgentMessage[]): AssistantMessage => {
+      seen.push(JSON.stringify(messages))
+      // What it was told before has to be told to it again, or to stay: else it would be forgotten unseen.
+      if (told !== "" && !seen.at(-1)?.includes(told)) expect(store.keptPath().summary).toContain(told)
+      told = `summary ${seen.length}`
+      return answer(`${told} ${"of words ".repeat(3)}`)
+    }
+    // Ten characters cost one.
+    const countTokens = (messages: readonly AgentMessage[]): number =>
+      messages.reduce((sum, { content }) => sum + Math.ceil(content.length / 10), 0)
+    for (let turn = 0; turn < turns; turn++) {
+      const result = await compact(store, { budget, fixedCost: 10, keep: 20, countTokens, summarize })
+      expect(["done", "not needed"]).toContain(result.done ? "done" : result.reason)
+      expect(10 + countTokens(store.buildContext())).toBeLessThanOrEqual(budget)
+      addGroup(`number ${turn};`)
+    }
+    expect(seen.length).toBeLessThan(turns / 4)
+    const context = JSON.stringify(store.buildContext())
+    for (let turn = 0; turn < turns; turn++)
+      expect(context.includes(`number ${turn};`) || seen.some((text) => text.includes(`number ${turn};`))).toBe(true)
+    expect(store.path()).toHaveLength(turns * 4)
+  })
+
+  test("a summary that is no shorter than what it tells is not taken", async () => {
+    for (const word of ["red", "green", "blue"]) addGroup(word)
+    const [lines, context] = [linesOf(), store.buildContext()]
+    const long = (): AssistantMessage => answer("so much to say ".repeat(100))
+    const result = await compact(store, { ...options(0, long), budget: 100, countTokens: estimateTokens })
+    expect(result).toEqual({ done: false, reason: "no progress" })
+    expect([linesOf(), store.buildContext()]).toEqual([lines, context])
+  })
+
+  test("an outline of an outline keeps its lines, up to a limit", () => {
+    const groups = (from: number, to: number): AgentMessage[] =>
+      Array.from({ length: to - from }, (_, index): AgentMessage[] => [
+        { role: "user", content: `q${from + index};` },
+        answer(`a${from + index};`),
+      ]).flat()
+    const once = outline(groups(0, 30)).content
+    const twice = outline([summaryMessage(once), answer("in between"), ...groups(30, 35)]).content
+    expect(twice.split("\n")).toEqual([
+      ...once.split("\n"),
+      "- asked:  → in between",
+      ...outline(groups(30, 35)).content.split("\n"),
+    ])
+    const long = outline([
+      summaryMessage(outline([summaryMessage(twice), ...groups(35, 60)]).content),
+      ...groups(60, 90),
+    ])
+    expect(long.content.split("\n")).toEqual([
+      "[earlier lines are only in the session]",
+      ...outline(groups(51, 90)).content.split("\n"),
+    ])
+  })
+
+  test("a Chinese text costs what a Chinese text costs", () => {
+    const [latin, chinese] = ["a", "文"].map((letter) =>
+      estimateTokens([{ role: "user", content: letter.repeat(4000) }]),
+    )
+    expect(latin).toBeGreaterThan(1000)
+    expect(latin).toBeLessThan(1100)
+    expect(chinese).toBeGreaterThan(3000)
+    expect(chinese).toBeLessThan(3100)
   })
 
   test("what fits is left alone", async () => {

@@ -412,6 +412,31 @@ describe("compaction", () => {
     again.tree.acquire()()
   })
 
+  test("made at an entry farther back, later, changes nothing behind the one made farther on", () => {
+    const store = fillStore()
+    store.appendCompaction({ entryId: "entry_6", summary: "far", firstKeptEntryId: "entry_5", tokensBefore: 9 })
+    const context = store.buildContext()
+    store.moveTo("entry_4")
+    store.appendCompaction({ entryId: "entry_4", summary: "near", firstKeptEntryId: "entry_3", tokensBefore: 9 })
+    expect(store.buildContext()[0]?.content).toContain("near")
+    store.moveTo("entry_6")
+    expect(store.buildContext()).toEqual(context)
+    expect(session.reopen().buildContext()).toEqual(context)
+  })
+
+  test("that keeps nothing is refused in the middle of calls, and told where it stands in a file", () => {
+    const store = session.open()
+    for (const message of [user("one"), ask("a", "b"), result("a"), result("b"), say("done")])
+      store.appendMessage(message)
+    const wrong = { entryId: "entry_3", summary: "s", firstKeptEntryId: null, tokensBefore: 1 }
+    expect(() => store.appendCompaction(wrong)).toThrow(/expected the result of "b"/)
+    session.close()
+    fs.appendFileSync(session.file, `${JSON.stringify({ type: "compaction", ...wrong })}\n`)
+    const again = session.open()
+    expect(again.damage).toEqual([expect.stringMatching(/^line 7: a compaction that cannot be: /)])
+    expect(again.buildContext()).toHaveLength(5)
+  })
+
   test("is refused for an entry elsewhere, and where it would part a call from its result", () => {
     const store = session.open()
     for (const message of [user("one"), ask("a"), result("a"), say("done")]) store.appendMessage(message)
