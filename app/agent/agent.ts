@@ -4,6 +4,7 @@ import fs from "node:fs"
 import path from "node:path"
 import {
   type AssistantMessage,
+  buildSystemPrompt,
   ExtensionRuntime,
   type ProjectTrust,
   type ResourceLoader,
@@ -70,6 +71,9 @@ const DEFAULT_BUDGET = 100_000
 /** What is kept free of a request for the answer, in tokens. */
 const ROOM_FOR_ANSWER = 4_000
 
+/** How much of the budget the messages may take that a compaction keeps: there has to be room for the next ones, or it would be done at each prompt. */
+const KEPT_PART = 1 / 2
+
 /** How much of a message the tree shows, in characters. */
 const MAX_PREVIEW = 80
 
@@ -135,7 +139,7 @@ export class Agent {
         trust: this.#trust.get(this.project) ?? "undecided",
         brings: bringsAnything(this.project),
       },
-      damage: [...this.#store.damage, ...this.#problems],
+      damage: [...this.#store.damage, ...(this.#store.problem ? [this.#store.problem] : []), ...this.#problems],
     }
   }
 
@@ -318,17 +322,20 @@ export class Agent {
   }
 
   async #compactIfNeeded(signal: AbortSignal, emit: (event: AgentEvent) => void): Promise<void> {
-    const result = await this.#compact(this.#options.budget ?? DEFAULT_BUDGET, signal)
+    const budget = this.#options.budget ?? DEFAULT_BUDGET
+    const result = await this.#compact(budget, signal, budget * KEPT_PART)
     if (result.done)
       emit({ type: "notice", text: "the session was compacted: the model gets a summary of its beginning" })
     else if (result.reason === "no summary")
       emit({ type: "notice", text: `the session was not compacted: ${result.why}` })
   }
 
-  #compact(budget: number, signal: AbortSignal): Promise<CompactionResult> {
-    const fixed = JSON.stringify(this.#registry.getSpecs()).length / 4 + ROOM_FOR_ANSWER
+  #compact(budget: number, signal: AbortSignal, keep: number = budget): Promise<CompactionResult> {
+    const rules = buildSystemPrompt(this.#loader.load(this.#trust.get(this.project)))
+    const fixed = Buffer.byteLength(JSON.stringify([this.#registry.getSpecs(), rules])) / 4 + ROOM_FOR_ANSWER
     return compact(this.#store, {
       budget,
+      keep,
       fixedCost: Math.min(fixed, budget / 2),
       countTokens: estimateTokens,
       summarize: (messages) => {

@@ -635,6 +635,30 @@ describe("cancelling", () => {
   })
 })
 
+describe("a disk that takes nothing", () => {
+  test("is told with the run, and no other one begins; when it takes again, everything is written", async () => {
+    const write = fs.writeSync
+    fs.writeSync = () => {
+      throw new Error("no space left on device")
+    }
+    try {
+      const { body } = await server.post("/api/prompt", { prompt: "hello" })
+      expect(body.messages).toHaveLength(2)
+      expect(body.damage).toEqual([expect.stringMatching(/cannot be written: no space left/)])
+      const refused: unknown = (await server.post("/api/prompt", { prompt: "again" })).body
+      expect((refused as ApiError).error.code).toBe("disk")
+    } finally {
+      fs.writeSync = write
+    }
+    await server.post("/api/branch", { entryId: "entry_1" })
+    const { body } = await server.post("/api/prompt", { prompt: "again" })
+    expect([body.damage, body.messages.length]).toEqual([[], 3])
+    const lines = fs.readFileSync(server.agent.file, "utf8").trimEnd().split("\n")
+    const types = ["session", "message", "message", "leaf", "message", "message"]
+    expect(lines.map((line) => JSON.parse(line).type)).toEqual(types)
+  })
+})
+
 describe("trust", () => {
   const bring = (): void => {
     const project = path.join(server.folder, "project")
