@@ -94,6 +94,21 @@ describe("what hangs below a record that is lost", () => {
   })
 })
 
+test("what hangs below a lost result is put behind the error in its place, the second time as well", () => {
+  session.write(
+    HEADER,
+    record("entry_1", null),
+    callRecord("entry_2", "entry_1", "a"),
+    "damaged\n",
+    record("entry_4", "entry_3"),
+    record("entry_5", "entry_3"),
+  )
+  const store = session.open()
+  expect(store.path().map(({ id }) => id)).toEqual(["entry_1", "entry_2", "lost", "entry_5"])
+  store.moveTo("entry_4")
+  expect(store.path().map(({ id }) => id)).toEqual(["entry_1", "entry_2", "lost", "entry_4"])
+})
+
 describe("a record that stands there twice", () => {
   test("word for word is told and left out: nothing new has happened (B54)", () => {
     const lines = [...chain(3), ...chain(3), record("entry_4", "entry_3")]

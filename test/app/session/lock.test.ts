@@ -40,6 +40,22 @@ describe("the lock of a session file", () => {
     expect(fs.readdirSync(session.folder)).toEqual([])
   })
 
+  test("is asked for before looking who else asks: of two at once, one sees the other at least", () => {
+    const read = fs.readdirSync
+    const seen: number[] = []
+    fs.readdirSync = ((folder: string) => {
+      const names = read(folder)
+      seen.push(names.filter((name) => name.includes(`.lock.${process.pid}.`)).length)
+      return names
+    }) as typeof fs.readdirSync
+    try {
+      takeLock(session.file)()
+    } finally {
+      fs.readdirSync = read
+    }
+    expect(seen).toEqual([1])
+  })
+
   test("of another file whose name begins the same is another lock", () => {
     const release = takeLock(`${session.file}.lock.jsonl`)
     takeLock(session.file)()
