@@ -11,7 +11,10 @@ import type { AgentEvent, Question } from "../../../app/protocol.ts"
 import {
   type AgentMessage,
   assertPairedToolCalls,
+  ExtensionRuntime,
   type Provider,
+  type ProviderInput,
+  ResourceLoader,
   SessionTree,
   toProviderMessage,
 } from "../../../s12_packages/code.ts"
@@ -49,6 +52,8 @@ async function runWith(context: Partial<RunContext> & Pick<RunContext, "model">)
   const tree = new SessionTree()
   const result = await runAgentLoop({ prompt: "go", messages: tree, tools: [], retries: 0, ...context })
   assertPairedToolCalls(tree.currentPath().map(toProviderMessage))
+  // The next turn can begin.
+  tree.acquire()()
   return { ...result, tree }
 }
 
@@ -82,12 +87,20 @@ describe("runAgentLoop", () => {
   })
 
   test("goes on from a list of messages whose last is the person's, without a tree", async () => {
-    const { newMessages } = await runAgentLoop({
-      messages: [{ role: "user", content: "go" }],
-      tools: [],
-      model: playing(),
-    })
+    const messages: AgentMessage[] = [
+      { role: "user", content: "hello" },
+      { role: "assistant", content: "yes?", stopReason: "stop" },
+      { role: "user", content: "go" },
+    ]
+    const sent: string[][] = []
+    async function* stream(input: ProviderInput) {
+      sent.push(input.messages.map(({ content }) => content))
+      yield* say("done")
+    }
+    const { newMessages, events } = await runAgentLoop({ messages, tools: [], model: { stream } })
     expect(newMessages).toEqual([{ role: "assistant", content: "done", stopReason: "stop" }])
+    expect(sent).toEqual([["hello", "yes?", "go"]])
+    expect(events[0]).toEqual({ type: "run_start", prompt: "" })
   })
 
   test("takes a model that only knows complete", async () => {
@@ -117,6 +130,40 @@ describe("runAgentLoop", () => {
     expect(seen[0]).toContain("Be brief.")
   })
 
+  test("hands the core what belongs to it: the limit, the texts, the trust, the extensions, the mode", async () => {
+    const heard: string[] = []
+    const shown: string[] = []
+    const prompts: string[] = []
+    const registry = new AppRegistry([tool("echo", () => "fine")])
+    const extensions = new ExtensionRuntime(registry, { log: (line) => heard.push(`problem: ${line}`) })
+    extensions.use((api) => api.on("message", (event) => heard.push(event.type === "message" ? event.content : "")))
+    const loader = new ResourceLoader([{ kind: "agents", name: "AGENTS.md", content: "Say please." }])
+    const run = (trust: "trusted" | "untrusted") =>
+      runWith({
+        tools: registry,
+        model: {
+          async *stream({ systemPrompt }) {
+            prompts.push(systemPrompt)
+            yield* asks(call("a"))
+          },
+        },
+        maxTurns: 2,
+        mode: { render: (events) => void shown.push(...events.map(({ type }) => type)) },
+        extensions,
+        loader,
+        systemPrompt: "not this",
+        trust,
+      })
+    const { message } = await run("trusted")
+    expect(message.content).toBe("max turns reached")
+    expect(prompts).toHaveLength(2)
+    expect(prompts[0]).toBe("# agents: AGENTS.md\n  Say please.")
+    expect(heard.filter((text) => text === "fine")).toHaveLength(2)
+    expect(shown.at(-1)).toBe("done")
+    await run("untrusted")
+    expect(prompts.at(-1)).toBe("")
+  })
+
   test("rejects, and records nothing, where the core refuses the turn", async () => {
     const tree = new SessionTree()
     const release = tree.acquire()
@@ -144,9 +191,18 @@ describe("runAgentLoop", () => {
       ["assistant", "whole"],
     ])
     expect(kinds(events)).toContain("notice")
-    const always = playing(...Array.from({ length: 9 }, () => cut(say("half"))))
-    expect((await runWith({ model: always, retries: 1 })).message.stopReason).toBe("error")
-    expect(always.requests).toBe(2)
+    expect(events).toContainEqual({ type: "notice", text: expect.stringContaining("asked for again") })
+    for (const [retries, requests] of [
+      [undefined, 2],
+      [0, 1],
+      [3, 4],
+    ]) {
+      const always = playing(...Array.from({ length: 9 }, () => cut(say("half"))))
+      const context: RunContext = { prompt: "go", messages: new SessionTree(), tools: [], model: always }
+      if (retries !== undefined) context.retries = retries
+      expect((await runAgentLoop(context)).message.stopReason).toBe("error")
+      expect(always.requests).toBe(requests)
+    }
   })
 })
 
@@ -345,7 +401,14 @@ describe("a question", () => {
       expect.objectContaining({ toolCallId: "a", text: 'runs danger, a tool of an extension, with text = "x"' }),
     ])
     expect(results(newMessages)).toEqual(["a done it"])
-    expect(kinds(events)).toEqual(expect.arrayContaining(["question", "answer"]))
+    const [question] = asked
+    expect(events.filter(({ type }) => /tool|question|answer/.test(type))).toEqual([
+      { type: "tool_call", call: { type: "toolCall", id: "a", name: "danger", input: { text: "x" } } },
+      { type: "question", question },
+      { type: "answer", questionId: question?.id, allowed: true },
+      { type: "tool_decision", toolCallId: "a", decision: { type: "allow" } },
+    ])
+    expect(question?.id).toMatch(/^question_\d+$/)
   })
 
   test.each<[string, RunContext["ask"]]>([
@@ -416,19 +479,20 @@ describe("a question", () => {
     expect(applyPatch(fresh, showChange("n.md", fresh, ""))).toBe("")
   })
 
-  test("that shows something else when it is answered lets nothing run", async () => {
-    let old = "one"
+  test.each<[string, (state: string) => Preview | undefined]>([
+    ["another change", (state) => ({ text: "replaces n", before: state, after: "new", file: "n" })],
+    ["another place", (state) => ({ text: `replaces ${state}`, before: "old", after: "new", file: "n" })],
+    ["other words", (state) => ({ text: `removes ${state}` })],
+    ["nothing any more", (state) => (state === "one" ? { text: "removes n" } : undefined)],
+  ])("that would show %s when it is answered lets nothing run", async (_name, preview) => {
+    let state = "one"
     const handler = vi.fn(() => "ran")
-    const writer = tool("write", handler, {
-      readOnly: false,
-      preview: () => ({ text: "replaces n", before: old, after: "new", file: "n" }),
-    })
+    const writer = tool("write", handler, { readOnly: false, preview: () => preview(state) })
     const { newMessages } = await runWith({
       tools: [writer],
       model: playing(asks(call("a", "write"))),
-      ask: async (question) => {
-        expect(question.diff).toContain("-one")
-        old = "two"
+      ask: async () => {
+        state = "two"
         return true
       },
     })
@@ -545,13 +609,12 @@ describe("cancelling", () => {
     const run = runWith({ ...context, signal: cancel.signal, retries: 1 })
     for (let round = 0; round < 20; round++) await nextRound()
     cancel.abort()
-    const { message, newMessages, events, tree } = await soon(run)
+    const { message, newMessages, events } = await soon(run)
     expect(kinds(events)).not.toContain("notice")
     expect(message).toMatchObject({ role: "assistant", stopReason: "error" })
     expect(message.content).toContain("cancelled")
     expect(results(newMessages).map((text) => text.split(" ")[0])).toEqual(ids)
     for (const text of results(newMessages)) expect(text).toMatch(/ error: /)
-    tree.acquire()()
   })
 
   test("B04: keeps the true result of a call that was done, and gives an error to the one that was not", async () => {
@@ -567,6 +630,21 @@ describe("cancelling", () => {
     cancel.abort()
     const { newMessages } = await soon(run)
     expect(results(newMessages)).toEqual(["c1 error: cancelled", "c2 done"])
+  })
+
+  test("in the moment of a yes lets nothing run, and what has not been asked yet is asked no more", async () => {
+    const cancel = new AbortController()
+    const handler = vi.fn(() => "ran")
+    const { newMessages, events } = await runWith({
+      tools: [tool("danger", handler, { readOnly: false })],
+      model: playing(asks(call("a", "danger"), call("b", "danger"))),
+      ask: async () => true,
+      signal: cancel.signal,
+      onEvent: ({ type }) => type === "answer" && cancel.abort(),
+    })
+    expect(kinds(events).filter((kind) => kind === "question")).toHaveLength(1)
+    expect(results(newMessages)).toEqual(["a error: cancelled", "b error: cancelled"])
+    expect(handler).not.toHaveBeenCalled()
   })
 
   test("costs nothing where it does not happen: nobody listens for it when the run is over", async () => {

@@ -3,7 +3,7 @@ import http from "node:http"
 import net from "node:net"
 import path from "node:path"
 import { setImmediate as nextRound } from "node:timers/promises"
-import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import type { AgentEvent, ApiError } from "../../../app/protocol.ts"
 import { hostsOf } from "../../../app/server.ts"
 import type { Provider, ProviderEvent } from "../../../s12_packages/code.ts"
@@ -545,6 +545,53 @@ describe("a question", () => {
     expect(asked).toEqual(["a.md", "b.md"])
     await server.agent.run?.done
     expect(writes.map(({ id }) => fs.readFileSync(path.join(notes, id), "utf8"))).toEqual(["second", "first", "first"])
+  })
+
+  test("outlives a page that is loaded again, and not one that stays away", async () => {
+    const writes = ["a.md", "b.md"].map((name) => call(name, "write_note", { name, text: "second" }))
+    const { provider, open } = gated(() => ask(...writes))
+    await restart({ provider, grace: 1_000 })
+    const notes = path.join(server.folder, "project/workspace/notes")
+    for (const { id } of writes) fs.writeFileSync(path.join(notes, id), "first")
+    const id = await server.start("go")
+    /** A page that is there until it is closed, and has seen the question on `name`. */
+    const visit = (name: string): Promise<{ questionId: string; leave: () => Promise<void> }> =>
+      new Promise((resolve) => {
+        const request = http.get(`${server.url}/api/runs/${id}/events`, { agent: false }, (response) =>
+          response.setEncoding("utf8").on("data", (text: string) => {
+            open()
+            const [, questionId] = new RegExp(`"id":"(question_\\d+)","toolCallId":"${name}"`).exec(text) ?? []
+            if (questionId === undefined) return
+            const gone = new Promise<void>((end) => response.on("close", end))
+            const leave = (): Promise<void> => {
+              request.destroy()
+              return gone
+            }
+            resolve({ questionId, leave })
+          }),
+        )
+        request.on("error", () => {})
+      })
+    // The clock stands still until it is moved: it is not the machine that decides who was in time.
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+    try {
+      const first = await visit("a.md")
+      await first.leave()
+      const again = await visit("a.md")
+      vi.advanceTimersByTime(1_000)
+      const allowed = { questionId: again.questionId, allowed: true }
+      expect((await server.post(`/api/runs/${id}/answers`, allowed)).status).toBe(200)
+      const last = await visit("b.md")
+      await Promise.all([again.leave(), last.leave()])
+      for (let round = 0; vi.getTimerCount() < 2 && round < 10_000; round++) await nextRound()
+      vi.advanceTimersByTime(1_000)
+      const late = { questionId: last.questionId, allowed: true }
+      expect((await server.post(`/api/runs/${id}/answers`, late)).status).toBe(404)
+    } finally {
+      vi.useRealTimers()
+    }
+    await server.request("DELETE", `/api/runs/${id}`)
+    expect(writes.map((write) => fs.readFileSync(path.join(notes, write.id), "utf8"))).toEqual(["second", "first"])
   })
 
   test("is answered once; a second answer is told that nobody asks any more", async () => {
