@@ -91,10 +91,12 @@ const MAKERS: Record<string, Maker> = {
         ]
       }),
     ),
-  chapters: ({ language }) =>
+  chapters: ({ language }, surfaces) =>
     table(
-      language === "zh" ? ["章", "新增", "增长", "接入点", "升级"] : ["Chapter", "Adds", "Grows", "Welds", "Upgrades"],
-      CHAPTERS.map((chapter) => {
+      language === "zh"
+        ? ["章", "骨架", "新增", "增长", "接入点", "升级"]
+        : ["Chapter", "Stands on", "Adds", "Grows", "Welds", "Upgrades"],
+      CHAPTERS.map((chapter, index) => {
         const zh = language === "zh"
         const entries = (list: readonly { name: string; reason: string; reasonZh: string }[]): string =>
           list
@@ -102,6 +104,7 @@ const MAKERS: Record<string, Maker> = {
             .join("<br>") || "—"
         return [
           `[${chapter.id} ${zh ? chapter.titleZh : chapter.title}](${chapter.folder}/code.ts)`,
+          skeleton(language, surfaces[index - 1], surfaces[index]),
           chapter.parts.map(code).join(" "),
           Object.entries(chapter.gains)
             .map(([name, texts]) => `${code(name)} + ${texts.map(code).join(", ")}`)
@@ -157,6 +160,16 @@ const MAKERS: Record<string, Maker> = {
       ...link(CHAPTERS[index + 1], (id) => `${id} →`),
     ].join(" · ")
   },
+}
+
+/** What a chapter stands on: how many declarations the chapter before hands on, and how many of them stay as they are, to the byte. */
+function skeleton(language: Language, old: Surface | undefined, next: Surface | undefined): string {
+  if (old === undefined || next === undefined) return "—"
+  const all = old.core.length
+  const kept = compareSurfaces(old, next).filter(({ kind }) => kind === "identical").length
+  return language === "zh"
+    ? `前一章的 ${all} 个声明，${kept} 个一字未动`
+    : `${all} declarations of the chapter before, ${kept} of them untouched`
 }
 
 /** The tests below a folder, each with the numbers of the reports that its titles name. */

@@ -108,6 +108,65 @@ describe("EVOLUTION", () => {
   })
 })
 
+/** The turn chain: what stands on a line, the chapters that it names, and its rules. */
+function readTurnChain(file: string): { words: string; chapters: string[]; rules: string[] }[] {
+  const [, chain = ""] = /```text\n(runOneTurn.+?)```/s.exec(read(file)) ?? []
+  const lines = chain.split("\n").filter((line) => line.trim() !== "")
+  return lines.map((line) => {
+    const [, words = line, chapters = "", rules = ""] =
+      /^(.*?)\s\s+(s\d\d(?: s\d\d)*)\s+(\w+(?: \w+)*)$/.exec(line) ?? []
+    return { words, chapters: chapters.split(" "), rules: rules.split(" ") }
+  })
+}
+
+describe("the turn chain", () => {
+  const last = readChapters(CHAPTERS).at(-1)
+  const sectionOf = (name: string): string | undefined => last?.core.find((part) => part.name === name)?.section
+
+  test.each(["EVOLUTION.md", "EVOLUTION.en.md"])("%s gives each line its chapters and its rules", (file) => {
+    const known = new Set([
+      ...INVARIANTS.map(({ id }) => id),
+      ...RULES.map(({ article }) => article),
+      "R4",
+      "R5",
+      "R6",
+      "U1",
+    ])
+    const lines = readTurnChain(file)
+    expect(lines.length).toBeGreaterThan(20)
+    for (const { words, chapters, rules } of lines) {
+      expect(chapters.concat(rules), words).not.toContain("")
+      expect(
+        rules.filter((rule) => !known.has(rule)),
+        words,
+      ).toEqual([])
+      const sections = [...words.matchAll(/\w+/g)].flatMap(([name]) => sectionOf(name) ?? [])
+      const from = sections.filter((section) => section > (chapters.at(-1) ?? ""))
+      expect(from, `${words}: what stands here comes later than the line says`).toEqual([])
+    }
+  })
+
+  test.each(["EVOLUTION.md", "EVOLUTION.en.md"])("%s has every function that a turn calls on its way", (file) => {
+    const chain = readTurnChain(file)
+    const words = new Set(chain.flatMap((line) => line.words.match(/\w+/g) ?? []))
+    const steps = ["runOneTurn", "runEventedToolLoop", "createTurnSnapshot", "buildProviderInput", "requestMessage"]
+    // What seals, describes or pairs a value is a step of no turn by itself.
+    const small = ["toolResult", "errorResult", "failMessage", "guard", "refuse"]
+    const called = steps.flatMap((step) => {
+      const text = last?.core.find(({ name }) => name === step)?.text ?? ""
+      return (text.match(/\w+(?=\()/g) ?? []).filter((name) => sectionOf(name) !== undefined && !small.includes(name))
+    })
+    expect(called.length).toBeGreaterThan(10)
+    expect([...new Set(called)].filter((name) => !words.has(name))).toEqual([])
+  })
+
+  test("both languages have the same lines", () => {
+    const shape = (file: string): string[] =>
+      readTurnChain(file).map(({ chapters, rules }) => [...chapters, ...rules].join(" "))
+    expect(shape("EVOLUTION.md")).toEqual(shape("EVOLUTION.en.md"))
+  })
+})
+
 /** The folders at the root that belong to the course: those that git knows, for a reader may keep others beside them. */
 function foldersOfCourse(): string[] {
   // In a copy without git, they are those that the compiler is told to read.
