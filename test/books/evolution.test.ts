@@ -16,6 +16,7 @@ const PAIRS = [
   "README",
   "EVOLUTION",
   "EXERCISES",
+  "INVARIANTS",
   "CARD",
   "CASES",
   "GLOSSARY",
