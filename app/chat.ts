@@ -51,6 +51,8 @@ export class Chat {
   #run: Run | undefined
   /** Whether the cursor stands behind text of an answer. */
   #inText = false
+  /** The end of a piece that waits for the next one. */
+  #held = ""
   #choose: (name: string) => Promise<ModelSlot>
 
   constructor(agent: Agent, console: Console, choose: (name: string) => Promise<ModelSlot>) {
@@ -95,8 +97,9 @@ export class Chat {
 
   /** Writes a line, on a line of its own. Nothing from outside gets to the terminal as it is. */
   #say(text: string): void {
-    if (this.#inText) this.#console.write("\n")
+    if (this.#inText) this.#console.write(`${escapeControls(this.#held)}\n`)
     this.#inText = false
+    this.#held = ""
     this.#console.write(`${text}\n`)
   }
 
@@ -152,7 +155,10 @@ export class Chat {
   #show(event: AgentEvent): void {
     const { paint } = this.#console
     if (event.type === "text_delta") {
-      this.#console.write(escapeControls(event.text))
+      // A carriage return at the end of a piece may be half a line end; the next piece tells.
+      const text = this.#held + event.text
+      this.#held = text.endsWith("\r") ? "\r" : ""
+      this.#console.write(escapeControls(text.slice(0, text.length - this.#held.length)))
       this.#inText = true
     } else if (event.type === "tool_call") {
       const input = Object.entries(event.call.input).map(([name, value]) => `${name}: ${shorten(value)}`)

@@ -221,6 +221,17 @@ describe("npm run chat", () => {
     expect(output).toContain("\\u{1b}[31mred")
   })
 
+  test("a line end that arrives in two pieces is one, and a carriage return by itself is shown", async () => {
+    const provider: Provider = {
+      async *stream() {
+        for (const text of ["one\r", "\ntwo\r", "three\r"]) yield { type: "text_delta", text }
+        yield { type: "message_end", stopReason: "stop" }
+      },
+    }
+    const { output } = await talk(["go"], { provider })
+    expect(output).toContain("one\r\ntwo\\u{d}three\\u{d}\n")
+  })
+
   test("a tree shows its branches a step in", () => {
     const entry = (id: string, parentId: string | null) => ({ id, parentId, role: "user" as const, preview: id })
     expect(drawTree([entry("a", null), entry("b", "a"), entry("c", "a"), entry("d", "b")], "d")).toBe(
