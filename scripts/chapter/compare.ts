@@ -3,6 +3,7 @@ import ts from "typescript"
 import { compareFrames, declarationFrame, type Mismatch, memberFrame } from "./frames.ts"
 import { pairMembers } from "./pairs.ts"
 import { type Declaration, type Member, type Surface, structureOf, withoutStyle } from "./surface.ts"
+import { withoutComments } from "./syntax.ts"
 
 /** A place in a chapter. Lines count from 1. */
 export type Spot = {
@@ -229,7 +230,7 @@ function brokenCalls(old: Declaration, next: Declaration): string | undefined {
 
 function brokenCall(old: ts.FunctionDeclaration, next: ts.FunctionDeclaration): string | undefined {
   const listed = (list: ts.NodeArray<ts.Node> | undefined): string[] => (list ?? []).map((node) => node.getText())
-  const [was, is] = [listed(old.parameters), listed(next.parameters)]
+  const [was, is] = [old.parameters.map(parameterText), next.parameters.map(parameterText)]
   const changed = was.findIndex((parameter, index) => parameter !== is[index])
   const now = is[changed] === undefined ? "gone" : `now \`${is[changed]}\``
   if (listed(old.typeParameters).join() !== listed(next.typeParameters).join()) return "its type parameters differ"
@@ -247,9 +248,27 @@ function newlyRequired(old: Declaration, next: Declaration): string[] {
   })
 }
 
-/** Whether a parameter has to be given. */
-export function isRequired({ questionToken, initializer, dotDotDotToken }: ts.ParameterDeclaration): boolean {
-  return !(questionToken || initializer || dotDotDotToken)
+/** Whether a parameter has to be given. Of the rest a list need not be, and a tuple not if none of its elements is. */
+export function isRequired({ questionToken, initializer, dotDotDotToken, type }: ts.ParameterDeclaration): boolean {
+  return dotDotDotToken === undefined ? !(questionToken || initializer) : type !== undefined && !isAnyLength(type)
+}
+
+function isAnyLength(type: ts.TypeNode): boolean {
+  if (ts.isParenthesizedTypeNode(type) || ts.isTypeOperatorNode(type)) return isAnyLength(type.type)
+  if (ts.isTypeReferenceNode(type)) return /^(Readonly)?Array$/.test(type.typeName.getText())
+  if (!ts.isTupleTypeNode(type)) return ts.isArrayTypeNode(type)
+  return type.elements.every((element) =>
+    ts.isNamedTupleMember(element)
+      ? element.questionToken !== undefined || element.dotDotDotToken !== undefined
+      : ts.isOptionalTypeNode(element) || ts.isRestTypeNode(element),
+  )
+}
+
+/** A parameter as callers see it: what a pattern takes out of what is given is no concern of theirs. */
+function parameterText(parameter: ts.ParameterDeclaration): string {
+  const { name, type } = parameter
+  const isPattern = !ts.isIdentifier(name) && type !== undefined
+  return isPattern ? `{}${parameter.getText().slice(name.getEnd() - parameter.getStart())}` : parameter.getText()
 }
 
 /** Whether a function returns all that it did; it may return more. */
@@ -272,8 +291,7 @@ function headOf({ node }: Declaration): string {
       ? node.members.pos
       : node.end
   const text = node.getSourceFile().text.slice(node.getStart(), end)
-  return text
-    .replaceAll(/\/\*.*?\*\/|\/\/.*/gs, (comment) => (comment.startsWith("//") ? "\n" : " "))
+  return withoutComments(text)
     .replaceAll(/[\s|]+/g, " ")
     .trim()
 }
@@ -333,10 +351,19 @@ function compareMembers(old: Declaration, next: Declaration, before: Surface, af
         ...place,
         next: spotOf(after, twin),
         to: twin.text,
-        ...(twin.signature !== member.signature && { breaks: "its signature differs" }),
+        ...(callText(twin) !== callText(member) && { breaks: "its signature differs" }),
       },
     ]
   })
+}
+
+/** The signature of a method as callers see it. */
+function callText({ node, signature }: Member): string {
+  if (!ts.isMethodDeclaration(node) && !ts.isConstructorDeclaration(node)) return signature
+  return node.parameters.reduce(
+    (text, parameter) => text.replace(parameter.getText(), parameterText(parameter)),
+    signature,
+  )
 }
 
 /** A field, a member of a union or a member of a class that an older declaration has gained. */
@@ -359,12 +386,38 @@ export function findGains(old: Surface, next: Surface): Gain[] {
   return next.core.flatMap((declaration) => {
     const before = old.core.find(({ name, kind }) => name === declaration.name && kind === declaration.kind)
     if (before === undefined || before.text === declaration.text) return []
-    return gainedMembers(before, declaration).map(({ member, beside }): Gain => {
+    const gained = gainedMembers(before, declaration).filter(({ member }) => !isBodyOfOverloads(member, declaration))
+    return gained.map(({ member, beside }): Gain => {
       const { name } = declaration
-      const text = (member.signature || member.text).replaceAll(/\s+/g, " ")
+      const text = onOneLine(member.signature || member.text)
       return { name, symbol: `${name}.${member.name}`, text, spot: spotOf(next, member), member, beside, declaration }
     })
   })
+}
+
+/** A text of several lines as it would stand on one: what a line end parts, a semicolon parts. */
+function onOneLine(text: string): string {
+  const joined = withoutComments(text)
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+    .reduce((before, line) => {
+      const isOpen = /[({[<|&,;:=]$|=>$/.test(before) || /^[)}\]>|&?:=]/.test(line)
+      return `${before}${isOpen ? " " : "; "}${line}`
+    })
+  return joined
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(/([([<]) /g, "$1")
+    .replaceAll(/,? ([)\]>])/g, "$1")
+    .replaceAll(/([{:=]|=>) \| /g, "$1 ")
+}
+
+/** Whether a method of a class is what its overloads stand in front of: callers see those. */
+function isBodyOfOverloads({ name, node }: Member, { members }: Declaration): boolean {
+  const hasBody = ts.isMethodDeclaration(node) && node.body !== undefined
+  return (
+    hasBody && members.some((other) => other.name === name && ts.isMethodDeclaration(other.node) && !other.node.body)
+  )
 }
 
 function gainedMembers(old: Declaration, next: Declaration): Pick<Gain, "member" | "beside">[] {

@@ -1,26 +1,42 @@
 /** What the names in a chapter stand for, asked of the compiler's own scopes: the file alone, no library, no other module, no types compared. */
 import ts from "typescript"
-import type { Surface } from "./surface.ts"
+import type { Declaration, Surface } from "./surface.ts"
 
-/** A name that is used in the core. */
+/** A name that is used and stands for something at the top level of the file, or for something from outside. */
 export type Use = {
   node: ts.Identifier
-  /** The declaration of the core that it stands in. */
-  symbol: string
+  /** The declaration of the core that it stands in; undefined in the demo. */
+  symbol: string | undefined
   /** Where the name is declared in this file; nowhere for what comes from outside. */
   declarations: readonly ts.Declaration[]
 }
 
 const known = new WeakMap<Surface, Use[]>()
 
-/** Every use of a name in the core that is not declared inside of it: what the demo declares, what is imported, and what is free. */
-export function findOuterUses(surface: Surface): Use[] {
+/** Every use in a chapter of a name that its function or block does not declare by itself. */
+export function findUses(surface: Surface): Use[] {
   const uses = known.get(surface) ?? readUses(surface)
   known.set(surface, uses)
   return uses
 }
 
-function readUses({ source, core }: Surface): Use[] {
+/** A name in the core that is not declared inside of it. */
+export type OuterUse = Use & { symbol: string }
+
+/** Every use of a name in the core that is not declared inside of it: what the demo declares, what is imported, and what is free. */
+export function findOuterUses(surface: Surface): OuterUse[] {
+  return findUses(surface).filter(
+    (use): use is OuterUse =>
+      use.symbol !== undefined && !use.declarations.some((declaration) => coreOf(surface, declaration)),
+  )
+}
+
+/** The declaration of the core in which a node stands, if it is in the core. */
+export function coreOf({ core }: Surface, node: ts.Node): Declaration | undefined {
+  return core.find(({ nodes }) => nodes.some(({ pos, end }) => node.pos >= pos && node.end <= end))
+}
+
+function readUses({ source, core, demo }: Surface): Use[] {
   const host: ts.CompilerHost = {
     getSourceFile: (name) => (name === source.fileName ? source : undefined),
     getDefaultLibFileName: () => "",
@@ -34,20 +50,25 @@ function readUses({ source, core }: Surface): Use[] {
   }
   const options: ts.CompilerOptions = { noLib: true, noResolve: true, types: [], target: ts.ScriptTarget.ES2023 }
   const checker = ts.createProgram([source.fileName], options, host).getTypeChecker()
-  const inCore = (declaration: ts.Node): boolean =>
-    core.some(({ nodes }) => nodes.some((node) => declaration.pos >= node.pos && declaration.end <= node.end))
-  return core.flatMap(({ name, nodes }) => {
-    const uses: Use[] = []
-    const visit = (node: ts.Node): void => {
-      if (ts.isIdentifier(node) && isReference(node)) {
-        const declarations = symbolOf(checker, node)?.declarations ?? []
-        if (!declarations.some(inCore)) uses.push({ node, symbol: name, declarations })
-      }
-      ts.forEachChild(node, visit)
+  const isTop = (declaration: ts.Node): boolean => {
+    const scope = ts.findAncestor(
+      declaration.parent,
+      (node) => ts.isBlock(node) || ts.isFunctionLike(node) || ts.isClassLike(node) || ts.isModuleBlock(node),
+    )
+    return scope === undefined
+  }
+  const uses: Use[] = []
+  const visit = (node: ts.Node, symbol: string | undefined): void => {
+    if (ts.isIdentifier(node) && isReference(node)) {
+      const declarations = symbolOf(checker, node)?.declarations ?? []
+      const isName = declarations.some((declaration) => (declaration as ts.NamedDeclaration).name === node)
+      if (!isName && declarations.every(isTop)) uses.push({ node, symbol, declarations })
     }
-    for (const node of nodes) visit(node)
-    return uses
-  })
+    ts.forEachChild(node, (child) => visit(child, symbol))
+  }
+  for (const { name, nodes } of core) for (const node of nodes) visit(node, name)
+  for (const node of demo) visit(node, undefined)
+  return uses
 }
 
 function symbolOf(checker: ts.TypeChecker, node: ts.Identifier): ts.Symbol | undefined {

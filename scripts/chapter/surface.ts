@@ -206,7 +206,7 @@ function readDeclaration(
     name: names.join(", "),
     names,
     exported: nodes.every(isExported),
-    documented: /[\p{L}\p{N}]/u.test(comments.at(-1)?.getText() ?? ""),
+    documented: saysSomething(comments.at(-1), names, lines, line),
     section: SECTION.exec(section?.[1] ?? "")?.[1] ?? "",
     start,
     line,
@@ -221,6 +221,26 @@ function readDeclaration(
   if (ts.isClassDeclaration(node)) return { ...base, kind: "class", members: readMembers(node.members, lineAt) }
   if (ts.isFunctionDeclaration(node)) return { ...base, kind: "function" }
   return { ...base, name: base.name || node.getText().slice(0, 40), kind: "constant" }
+}
+
+/** Whether a comment stands right above a declaration and says more than its name: a sentence, no mark for a tool and none for later. */
+function saysSomething(
+  comment: ts.JSDoc | undefined,
+  names: readonly string[],
+  lines: readonly string[],
+  line: number,
+): boolean {
+  if (comment === undefined || /^\s*$/.test(lines[line - 2] ?? "")) return false
+  const text = ts.getTextOfJSDocComment(comment.comment) ?? ""
+  if (/^\W*(todo|fixme|xxx|tbd|hack|wip|biome-|eslint|prettier-|@?ts-|c8 |v8 )/i.test(text)) return false
+  const wordsIn = (given: string): string[] =>
+    given
+      .replaceAll(/(\p{Ll})(?=\p{Lu})/gu, "$1 ")
+      .toLowerCase()
+      .match(/\p{Script=Han}|[\p{L}\p{N}]+/gu) ?? []
+  const empty = [...names.flatMap(wordsIn), ...names.map((name) => name.toLowerCase()), "a", "an", "the", "this"]
+  const words = wordsIn(text)
+  return words.some((word) => !empty.includes(word))
 }
 
 /** The members of a type. A record counts as a union of one, so that it may grow into one of two. */

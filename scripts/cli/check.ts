@@ -96,15 +96,12 @@ function inReadersWords(message: string): string {
     .replace("the weld", "the change of")
 }
 
-/** The findings as a reader needs them: each thing once, and fixed in the file at hand. */
+/** The findings as a reader needs them, fixed in the file at hand. */
 function forReader(findings: readonly Finding[]): Finding[] {
-  const misplaced = new Set(findings.filter(({ rule }) => rule === "R8-PLACE").map(({ symbol }) => symbol))
-  return findings
-    .filter(({ rule, symbol }) => rule !== "R8-UNLISTED" || !misplaced.has(symbol))
-    .map((finding) => {
-      const fix = RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix
-      return { ...finding, message: inReadersWords(finding.message), fix: fix.replaceAll("sNN", finding.chapter) }
-    })
+  return findings.map((finding) => {
+    const fix = RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix
+    return { ...finding, message: inReadersWords(finding.message), fix: fix.replaceAll("sNN", finding.chapter) }
+  })
 }
 
 async function runOnce({ steps: readSteps, file }: Selection, form: Form, terminal: Terminal): Promise<number> {

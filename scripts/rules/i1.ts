@@ -1,18 +1,24 @@
 /** I1, the static part: no word of a vendor's format above the adapters. */
 import ts from "typescript"
 import type { Surface } from "../chapter/surface.ts"
-import { spotAt, walkCore } from "./r7.ts"
-import { type Rule, TEXT, type Violation } from "./rule.ts"
+import { foldText } from "../chapter/syntax.ts"
+import { type Rule, spotAt, TEXT, type Violation, walkCore } from "./rule.ts"
 
-/** Words as alternatives of a pattern. A dot in the middle stands for a blank that may be there. */
+/** Words as alternatives of a pattern. A dot in the middle stands for a blank, a dash or an underscore that may be there. */
 function oneOf(words: string): string {
-  return words.trim().split(/\s+/).join("|").replaceAll("·", " ?")
+  return words.trim().split(/\s+/).join("|").replaceAll("·", "[ _-]?")
+}
+
+/** The same, where they stand as whole words, with a number behind them at most. */
+function wholeWords(words: string): RegExp {
+  return new RegExp(`(?<![\\p{L}\\d])(?:${oneOf(words)})(?:[ _-]?\\d\\w*)?(?![\\p{L}\\d])`, "iu")
 }
 
 /** Names of vendors and of their products, wherever they stand in a word. */
 const NAMES = new RegExp(
   oneOf(`
-    anthropic claude openai chatcmpl davinci gemini mistral bedrock azure perplexity ollama open·router hugging·face
+    anthropic claude openai chatcmpl davinci gemini mistral bedrock perplexity ollama open·router hugging·face
+    azure·(?:open·)?ai azure·(?:client|cloud|com|endpoint|foundry|provider|service) microsoft·azure
     deep·seek 深度求索 qwen qianwen 千问 tongyi 通义 dash·scope 阿里云 kimi moonshot 月之暗面 doubao 豆包 volc·engine
     volcano·engine 火山引擎 zhipu 智谱 chat·glm bigmodel hunyuan 混元 腾讯云 wenxin 文心 qianfan 千帆 百度 baichuan 百川
     silicon·flow sensenova iflytek xunfei 讯飞
@@ -20,29 +26,31 @@ const NAMES = new RegExp(
   "i",
 )
 
-/** The same for those that may be a part of other words. A version may stand behind them. */
-const WORDS = new RegExp(
-  `(?:^| )(?:${oneOf(`
-    gpt open·ai llama groq grok x·ai cohere vertex·ai together·ai fireworks·ai glm ernie mini·max stepfun
-    yi·(?:large|lightning|vision) o[1-9]·(?:mini|preview|pro)
-  `)})(?: ?\\d\\w*)?(?: |$)`,
-  "i",
+/** The same for those that may be a part of other words. */
+const WORDS = wholeWords(`
+  gpt open·ai llama groq grok x·ai cohere vertex·ai together·ai fireworks·ai glm ernie mini·max stepfun
+  yi·(?:large|lightning|vision) o[1-9]·(?:mini|preview|pro)
+`)
+
+/** Words that vendors use where the course has its own, or none: parts of a name, whatever is around them, with capitals or with underscores. */
+const FIELDS = wholeWords(
+  `
+    tooluse_id tool_choice parallel_tool_call function_call function_response function_declaration finish_reason
+    max_token max_completion_token max_output_token prompt_token completion_token input_token output_token
+    cache_read_input_token cache_creation_input_token usage_metadata input_schema response_format generation_config
+    system_instruction safety_setting safety_rating generate_content input_json_delta partial_json signature_delta
+    inline_data thought_signature reasoning_content reasoning_effort logprob system_fingerprint cache_control
+    chat\\.completion
+  `
+    .replaceAll(/_/g, "[_-]?")
+    .replaceAll(/(?<=[a-z])(?=\s|$)/g, "s?"),
 )
 
-/** Words that vendors use where the course has its own. */
-const VENDOR_WORDS = new RegExp(
-  `\\b(?:${oneOf(`
-    tool_use tool_choice tool_calls tool_result tool_call_id tool_use_id tooluse_?id parallel_tool_calls
-    function_call functioncall(?!back) functionresponse functiondeclarations
-    finish_reason finishreason stop_reason stop_sequence end_turn
-    max_tokens max_completion_tokens max_output_tokens maxoutputtokens
-    prompt_tokens completion_tokens input_tokens output_tokens cache_(?:read|creation)_input_tokens usagemetadata
-    input_schema response_format generationconfig systeminstruction safetysettings safetyratings generatecontent
-    content_block input_json_delta partial_json message_delta message_stop signature_delta output_text inlinedata
-    thought_?signature reasoning_content reasoning_effort logprobs system_fingerprint cache_control chat\\.completion
-  `)})`,
-  "i",
-)
+/** The same for words that are ours when they are written with capitals. */
+const SNAKES = wholeWords(`
+  tool_uses? tool_calls tool_results? tool_call_id tool_use_id stop_reason stop_sequences? end_turn content_block\\w*
+  message_(?:delta|stop) output_text
+`)
 
 /** Fields that are a vendor's only together: `choices[0].delta`, `candidates[0].content.parts`. */
 const TOGETHER: readonly [string, string][] = [
@@ -51,10 +59,9 @@ const TOGETHER: readonly [string, string][] = [
   ["candidates", "parts"],
 ]
 
-/** A text in words: names are taken apart where a capital or an underscore begins the next one. */
-function wordsOf(text: string): string {
-  const parts = text.replaceAll(/(\p{Ll}|\d)(?=\p{Lu})|(\p{Lu})(?=\p{Lu}\p{Ll})/gu, "$1$2 ")
-  return parts.replaceAll(/[^\p{L}\d]+/gu, " ").trim()
+/** A text with a dash where a capital begins the next word of a name. */
+function withDashes(text: string): string {
+  return text.replaceAll(/(\p{Ll}|\d)(?=\p{Lu})|(\p{Lu})(?=\p{Lu}\p{Ll})/gu, "$1$2-")
 }
 
 /** What was said of a text. Most names stand in every chapter. */
@@ -67,20 +74,18 @@ export function findVendor(text: string): string | undefined {
 }
 
 function searchVendor(text: string): string | undefined {
-  const words = wordsOf(text)
-  const found = /@google\/[\w-]+/.exec(text) ?? VENDOR_WORDS.exec(text) ?? NAMES.exec(words) ?? WORDS.exec(words)
-  return found?.[0].trim()
+  const parts = withDashes(text)
+  const words = parts.replaceAll(/[^\p{L}\d]+/gu, " ")
+  const found =
+    /@google\/[\w-]+/.exec(text) ?? FIELDS.exec(parts) ?? SNAKES.exec(text.replaceAll(/(?<=\p{Ll})(?=\p{Lu})/gu, " "))
+  return (found ?? NAMES.exec(words) ?? WORDS.exec(words))?.[0].trim()
 }
 
 /** The text of a node in which a vendor's word would count. */
 export function textOf(node: ts.Node): string {
-  if (ts.isIdentifier(node) || ts.isPrivateIdentifier(node) || ts.isStringLiteralLike(node)) return node.text
-  return ts.isTemplateHead(node) ||
-    ts.isTemplateMiddle(node) ||
-    ts.isTemplateTail(node) ||
-    ts.isRegularExpressionLiteral(node)
-    ? node.text
-    : ""
+  if (ts.isIdentifier(node) || ts.isPrivateIdentifier(node) || ts.isRegularExpressionLiteral(node)) return node.text
+  const isPiece = ts.isTemplateHead(node) || ts.isTemplateMiddle(node) || ts.isTemplateTail(node)
+  return isPiece ? node.text : (foldText(node) ?? "")
 }
 
 export const I1: Rule[] = [
@@ -101,7 +106,7 @@ export const I1: Rule[] = [
         if (word !== undefined)
           violations.push({ symbol, message: `${symbol} knows the vendor's word ${word}`, next: spotAt(next, node) })
       })
-      violations.push(...findTogether(next))
+      violations.push(...findTogether(next), ...findInComments(next))
       for (const declaration of next.imports) {
         const specifier = (declaration.moduleSpecifier as ts.StringLiteral).text
         if (findVendor(specifier) !== undefined)
@@ -115,6 +120,42 @@ export const I1: Rule[] = [
     },
   },
 ]
+
+/** Vendors' words in the comments of a core: whoever reads them learns the vendor's format. */
+function findInComments({ core, source, lines, file }: Surface): Violation[] {
+  const [first, last] = [core[0], core.at(-1)]
+  if (first === undefined || last === undefined) return []
+  const end = source.getPositionOfLineAndCharacter(last.end, 0)
+  return commentsIn(source, end).flatMap(({ pos, text }) => {
+    const start = source.getLineAndCharacterOfPosition(pos).line + 1
+    return text.split("\n").flatMap((said, index): Violation[] => {
+      const line = start + index
+      const word = findVendor(said)
+      const owner = core.find((declaration) => line <= declaration.end) ?? last
+      const message = `a comment at ${owner.name} speaks of the vendor's word ${word}`
+      const isReal = word !== undefined && lines[line - 1] !== undefined
+      return isReal ? [{ symbol: owner.name, message, next: { file, line, end: line } }] : []
+    })
+  })
+}
+
+/** All comments of a file up to a place. */
+function commentsIn(source: ts.SourceFile, end: number): { pos: number; text: string }[] {
+  const found = new Map<number, string>()
+  const visit = (node: ts.Node): void => {
+    if (node.pos >= end) return
+    if (node.getChildCount(source) === 0) {
+      const ranges = [
+        ...(ts.getLeadingCommentRanges(source.text, node.pos) ?? []),
+        ...(ts.getTrailingCommentRanges(source.text, node.end) ?? []),
+      ]
+      for (const range of ranges) found.set(range.pos, source.text.slice(range.pos, range.end))
+    }
+    for (const child of node.getChildren(source)) visit(child)
+  }
+  visit(source)
+  return [...found].map(([pos, text]) => ({ pos, text }))
+}
 
 /** Fields of a vendor's format that only their company gives away, where both stand in one declaration. */
 function findTogether(surface: Surface): Violation[] {

@@ -84,7 +84,7 @@ function canEcho(
 
 function checkStep(step: Step, rules: readonly Rule[]): Finding[] {
   const findings = rules.flatMap((rule) => {
-    return findViolations(rule, step).map(({ symbol, message, old, next, lacks }): Finding => {
+    return findViolations(rule, step).map(({ symbol, message, old, next, lacks, fix = rule.fix }): Finding => {
       return {
         rule: rule.id,
         chapter: step.chapter.id,
@@ -93,7 +93,7 @@ function checkStep(step: Step, rules: readonly Rule[]): Finding[] {
         ...(old && { old }),
         ...(next && { next }),
         ...(lacks && { lacks }),
-        fix: rule.fix,
+        fix,
       }
     })
   })

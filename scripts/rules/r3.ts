@@ -1,6 +1,8 @@
 /** R3 and U1: three upgrades may break, each in its chapter, and each is declared. */
+import ts from "typescript"
+import type { Surface } from "../chapter/surface.ts"
 import type { Upgrade } from "../course/manifest.ts"
-import { declaredUpgrade, isU1, type Rule, type Step, U1, type Violation } from "./rule.ts"
+import { declaredUpgrade, isU1, type Rule, type Step, spotAt, U1, type Violation } from "./rule.ts"
 
 const SENTENCE = "Only the three upgrades of U1 may break what was there, in s03, s07 and s11, and each is declared."
 const SENTENCE_ZH = "只有 U1 的三处升级可以破坏已有的东西，分别在 s03、s07、s11，而且都要列明。"
@@ -86,4 +88,38 @@ export const R3: Rule[] = [
               manifestFault(upgrade, `the declared upgrade of ${upgrade.name} did not happen as declared`, step),
             ),
   },
+  {
+    id: "R3-BODY",
+    article: "R3",
+    sentence: "An upgrade changes the form of a method: each statement of the old body is still there, in its order.",
+    sentenceZh: "升级改的是方法的形式：旧方法体里的每条语句都还在，顺序不变。",
+    fixForReader: "Put the old statements of the body back; what the chapter adds stands in front of them.",
+    fix: "Put the old statements back, to the byte; what the upgrade adds is statements of its own.",
+    scope: "pair",
+    lifted: "nothing",
+    about: "text",
+    find: (step) => step.chapter.upgrades.flatMap((upgrade) => findLostStatements(upgrade, step)),
+  },
 ]
+
+/** The first statement of the old body of an upgraded method that its new body does not have. */
+function findLostStatements({ name }: Upgrade, { old, next }: Step): Violation[] {
+  const [owner, member] = name.split(".")
+  const bodyIn = (surface: Surface | undefined): readonly ts.Statement[] | undefined => {
+    const members = surface?.core.find((declaration) => declaration.name === owner)?.members ?? []
+    const found = members.find((candidate) => candidate.name === member)?.node
+    return found !== undefined && ts.isMethodDeclaration(found) ? found.body?.statements : undefined
+  }
+  const [was, is] = [bodyIn(old), bodyIn(next)]
+  if (old === undefined || was === undefined || is === undefined) return []
+  const left = is.map((statement) => statement.getText())
+  const lost = was.find((statement) => {
+    const place = left.indexOf(statement.getText())
+    left.splice(0, place + 1)
+    return place === -1
+  })
+  if (lost === undefined) return []
+  const [first] = is
+  const message = `the upgrade of ${name} has lost a statement of the old body: \`${lost.getText().replaceAll(/\s+/g, " ")}\``
+  return [{ symbol: name, message, old: spotAt(old, lost), ...(first && { next: spotAt(next, first) }) }]
+}

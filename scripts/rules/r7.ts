@@ -1,81 +1,88 @@
 /** R7: the core writes only through `Output` and `RuntimeMode`, and reaches nothing else either. */
 import ts from "typescript"
-import { findOuterUses, type Use } from "../chapter/scopes.ts"
+import { findOuterUses, type OuterUse, type Use } from "../chapter/scopes.ts"
 import type { Surface } from "../chapter/surface.ts"
+import { foldText, isAccess, memberOf, nameText, rootOf, writesOf } from "../chapter/syntax.ts"
 import { CHAPTERS, type Chapter } from "../course/manifest.ts"
-import { LANGUAGE, WAYS_BY_MEMBER } from "./language.ts"
-import { type Rule, TEXT, type Violation } from "./rule.ts"
+import { isListed, isShared, LANGUAGE, WAYS_BY_MEMBER, type Way, ZOD } from "./language.ts"
+import { BY_NAME, memberTaken } from "./replaced.ts"
+import { type Rule, spotAt, TEXT, type Violation, walkCore } from "./rule.ts"
 
-/** The name of a member that a node reads: behind a dot, in brackets, or taken out of an object by a pattern. */
-function memberRead(node: ts.Node): string | undefined {
-  if (ts.isPropertyAccessExpression(node)) return node.name.text
-  if (ts.isStringLiteralLike(node)) return node.text === "constructor" ? node.text : undefined
-  if (ts.isElementAccessExpression(node)) return textIn(node.argumentExpression)
+/** The name of a member that a node reads, or by which one could be read: behind a dot, in brackets, in a pattern, as a key. */
+function memberNamed(node: ts.Node): string | undefined {
+  if (isAccess(node)) return memberOf(node)
   if (ts.isBindingElement(node))
-    return ts.isObjectBindingPattern(node.parent) ? textIn(node.propertyName ?? node.name) : undefined
-  const isTaken = ts.isPropertyAssignment(node) || ts.isShorthandPropertyAssignment(node)
-  return isTaken && isTarget(node.parent) ? textIn(node.name) : undefined
+    return ts.isObjectBindingPattern(node.parent) ? nameText(node.propertyName ?? node.name) : undefined
+  if (!ts.isObjectLiteralElement(node) || !node.name) return undefined
+  const name = nameText(node.name)
+  // In a literal, this gives the new object its own prototype and reads nothing.
+  return name === "__proto__" && ts.isPropertyAssignment(node) ? undefined : name
 }
 
-/** The text of a name: plain, in quotes, or in brackets with quotes. */
-function textIn(node: ts.Node): string | undefined {
-  if (ts.isComputedPropertyName(node)) return textIn(node.expression)
-  return ts.isIdentifier(node) || ts.isStringLiteralLike(node) ? node.text : undefined
-}
-
-/** Whether an object literal stands where something is assigned to, so that it takes another object apart. */
-function isTarget(node: ts.Node): boolean {
+/** A text that stands by itself, and not for something to compare with: whoever has it may use it as a key. */
+function textGiven(node: ts.Node): string | undefined {
   const { parent } = node
-  if (ts.isBinaryExpression(parent))
-    return parent.left === node && parent.operatorToken.kind === ts.SyntaxKind.EqualsToken
-  if (ts.isForOfStatement(parent)) return parent.initializer === node
-  const isInner =
-    ts.isParenthesizedExpression(parent) ||
-    ts.isPropertyAssignment(parent) ||
-    ts.isArrayLiteralExpression(parent) ||
-    ts.isObjectLiteralExpression(parent)
-  return isInner && isTarget(parent)
+  const isPart = ts.isExpression(parent) && foldText(parent) !== undefined
+  if (!ts.isExpression(node) || isPart || ts.isLiteralTypeNode(parent) || ts.isCaseClause(parent)) return undefined
+  const isName = ts.isPropertyName(node) || ts.isElementAccessExpression(parent) || ts.isComputedPropertyName(parent)
+  const isCompared = ts.isBinaryExpression(parent) && /^[!=]==?$/.test(parent.operatorToken.getText())
+  const isList = ts.isArrayLiteralExpression(parent) && ts.isPropertyAccessExpression(parent.parent)
+  const isAsked = isList && /^(includes|indexOf)$/.test((parent.parent as ts.PropertyAccessExpression).name.text)
+  return (isName && parent && "name" in parent && parent.name === node) || isCompared || isAsked
+    ? undefined
+    : foldText(node)
 }
 
-/** What a node reaches for outside of the program without a name from outside, by the text to show. */
-function wayOut(node: ts.Node, own: ReadonlySet<string>): string | undefined {
-  if (node.kind === ts.SyntaxKind.DebuggerStatement) return "a debugger"
-  if (ts.isMetaProperty(node)) return node.keywordToken === ts.SyntaxKind.ImportKeyword ? node.getText() : undefined
+/** Something that leads out of the program, by the text to show, and what to do about it if that is not the same for all. */
+type Reach = { what: string; fix?: string }
+
+/** What a node reaches for outside of the program without a name from outside. */
+function wayOut(node: ts.Node, own: ReadonlySet<string>): Reach | undefined {
+  if (node.kind === ts.SyntaxKind.DebuggerStatement) return { what: "a debugger" }
+  if (ts.isMetaProperty(node))
+    return node.keywordToken === ts.SyntaxKind.ImportKeyword ? { what: node.getText() } : undefined
   const isAmbient =
     ts.isStatement(node) &&
     ts.canHaveModifiers(node) &&
     ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.DeclareKeyword)
-  if (isAmbient) return "something that it only declares"
-  const member = memberRead(node)
-  if (member === undefined) return undefined
-  return WAYS_BY_MEMBER.find((way) => way.member.test(member) && !(way.unlessOwn && own.has(member)))?.what
+  if (isAmbient) return { what: "something that it only declares", fix: AMBIENT }
+  if (isAccess(node) && memberOf(node) === "getPrototypeOf" && !isPrototypeCopied(node.parent))
+    return { what: "a prototype", fix: "Only `Object.create` may have it, for an object of the same kind." }
+  const find = (name: string | undefined): Way | undefined =>
+    WAYS_BY_MEMBER.find((way) => name !== undefined && way.member.test(name) && !(way.unlessOwn && own.has(name)))
+  const text = textGiven(node)
+  const [way, key] = [find(memberNamed(node)), find(text)]
+  if (way === undefined && key !== undefined)
+    return { what: `${key.what} by a text: as a key, "${text}" leads there`, fix: KEY }
+  return way
+}
+
+const AMBIENT =
+  "Write what it does, or take it as a parameter; a type or an interface is declared without the word `declare`."
+const KEY =
+  'To refuse a name, compare with it, as in `name === "constructor"` or `["constructor"].includes(name)`; take what is needed by its name.'
+
+/** Whether what stands here is asked for a prototype that is compared, or goes straight into a new object. */
+function isPrototypeCopied(call: ts.Node): boolean {
+  if (!ts.isCallExpression(call)) return false
+  const { parent } = call
+  const isCreate = ts.isCallExpression(parent) && parent.expression.getText() === "Object.create"
+  return isCreate || (ts.isBinaryExpression(parent) && /^[!=]==?$/.test(parent.operatorToken.getText()))
 }
 
 /** What a free name reaches for, if it is no plain part of the language. A part of the course that is missing is for R8 to name. */
-function freeWay({ node, declarations }: Use, chapter: Chapter): string | undefined {
+function freeWay({ node }: Use, chapter: Chapter): Reach | undefined {
   const isPart = CHAPTERS.some(({ id, parts }) => id <= chapter.id && parts.includes(node.text))
-  if (declarations.length > 0 || isPart) return undefined
-  if (!LANGUAGE.has(node.text)) return `${node.text}, which is declared nowhere and no part of the language`
-  const { parent } = node
-  const isPlain = ts.isPropertyAccessExpression(parent) && parent.expression === node && parent.name.text !== "random"
-  if (node.text === "Math" && !isPlain) return "Math, and so for chance"
-  return isChanged(node) ? `${node.text}, to change it for all code` : undefined
-}
-
-/** Whether something is assigned to a member of this, or put onto it by way of `Object`. */
-function isChanged(node: ts.Node): boolean {
-  const { parent } = node
-  if ((ts.isPropertyAccessExpression(parent) || ts.isElementAccessExpression(parent)) && parent.expression === node)
-    return isChanged(parent)
-  if (ts.isBinaryExpression(parent)) {
-    const { kind } = parent.operatorToken
-    const isAssignment = kind >= ts.SyntaxKind.FirstAssignment && kind <= ts.SyntaxKind.LastAssignment
-    return parent.left === node && isAssignment
+  if (isPart) return undefined
+  if (!LANGUAGE.has(node.text)) {
+    const what = `${node.text}, which is declared nowhere and not on the list in scripts/rules/language.ts`
+    return node.text === "hasOwnProperty" ? { what, fix: "Write `Object.hasOwn(value, name)`." } : { what }
   }
-  if (ts.isDeleteExpression(parent)) return true
-  const isPut =
-    ts.isCallExpression(parent) && /^Object\.(assign|define\w+|setPrototypeOf)$/.test(parent.expression.getText())
-  return isPut && parent.arguments[0] === node
+  if (!isShared(node.text)) return undefined
+  const member = memberTaken(node)
+  if (member === "" || (member !== undefined && isListed(node.text, member))) return undefined
+  if (member === undefined) return { what: `all of ${node.text}`, fix: BY_NAME }
+  return { what: `${node.text}.${member}, which is not on the list in scripts/rules/language.ts` }
 }
 
 /** The packages that a core may import, and from which chapter on. */
@@ -83,23 +90,6 @@ const ALLOWED = new Map([
   ["chalk", "s10"],
   ["zod", "s12"],
 ])
-
-/** Calls `see` for every node of the core, with the declaration that it is in. */
-export function walkCore(surface: Surface, see: (node: ts.Node, symbol: string) => void): void {
-  for (const declaration of surface.core) {
-    const visit = (node: ts.Node): void => {
-      see(node, declaration.name)
-      ts.forEachChild(node, visit)
-    }
-    for (const node of declaration.nodes) visit(node)
-  }
-}
-
-/** The line of a node, as a place. */
-export function spotAt(surface: Surface, node: ts.Node): { file: string; line: number; end: number } {
-  const line = surface.source.getLineAndCharacterOfPosition(node.getStart()).line + 1
-  return { file: surface.file, line, end: line }
-}
 
 export const R7: Rule[] = [
   {
@@ -117,14 +107,19 @@ export const R7: Rule[] = [
       const own = new Set(
         next.core.flatMap(({ members }) => members.flatMap((one) => [one, ...one.fields])).map(({ name }) => name),
       )
-      const violations = findOuterUses(next).flatMap((use): Violation[] => {
-        const way = freeWay(use, chapter)
-        return way === undefined ? [] : [reaching(next, use.symbol, way, use.node)]
-      })
+      const free = findOuterUses(next).filter(({ declarations }) => declarations.length === 0)
+      const shared = new Set<ts.Node>(free.map(({ node }) => node))
+      const violations: Violation[] = []
       walkCore(next, (node, symbol) => {
-        const way = wayOut(node, own)
+        const roots = writesOf(node).map(({ object }) => rootOf(object))
+        const changed = roots.find((root) => shared.has(root))
+        const way = changed ? { what: `${changed.getText()}, to change it for all code` } : wayOut(node, own)
         if (way !== undefined) violations.push(reaching(next, symbol, way, node))
       })
+      for (const use of free) {
+        const way = freeWay(use, chapter)
+        if (way !== undefined) violations.push(reaching(next, use.symbol, way, use.node))
+      }
       return violations
     },
   },
@@ -166,10 +161,20 @@ export const R7: Rule[] = [
         const spot = spotAt(next, declaration)
         if (NEIGHBOUR.test(specifier))
           return [{ symbol: specifier, message: `${chapter.id} imports ${specifier}`, next: spot }]
-        if ((ALLOWED.get(specifier) ?? "s99") <= chapter.id) return []
+        if (HIDDEN_WAYS.test(specifier))
+          return [
+            {
+              symbol: specifier,
+              message: `${chapter.id} imports ${specifier}, which loads what no rule can see`,
+              next: spot,
+            },
+          ]
         const isFrom = (node: ts.Node): boolean =>
           ts.findAncestor(node, (around) => around === declaration) !== undefined
-        const use = findOuterUses(next).find(({ declarations }) => declarations.some(isFrom))
+        const uses = findOuterUses(next).filter(({ declarations }) => declarations.some(isFrom))
+        if ((ALLOWED.get(specifier) ?? "s99") <= chapter.id)
+          return specifier === "zod" ? uses.flatMap((use) => findUnlisted(next, use)) : []
+        const [use] = uses
         if (use !== undefined) {
           const message = `${use.symbol} uses ${use.node.text} from ${specifier}`
           return [{ symbol: use.symbol, message, next: spotAt(next, use.node) }]
@@ -181,9 +186,25 @@ export const R7: Rule[] = [
   },
 ]
 
-function reaching(surface: Surface, symbol: string, way: string, node: ts.Node): Violation {
-  return { symbol, message: `${symbol} reaches for ${way}`, next: spotAt(surface, node) }
+function reaching(surface: Surface, symbol: string, { what, fix }: Reach, node: ts.Node): Violation {
+  return { symbol, message: `${symbol} reaches for ${what}`, next: spotAt(surface, node), ...(fix && { fix }) }
 }
+
+/** What is used of zod and not on the list: a member of the whole, or something imported by itself. */
+function findUnlisted(surface: Surface, { node, symbol, declarations: [declaration] }: OuterUse): Violation[] {
+  const imported =
+    declaration && ts.isImportSpecifier(declaration) ? (declaration.propertyName ?? declaration.name).text : "z"
+  const isWhole = imported === "z" || imported === "default"
+  const member = isWhole ? (ts.isQualifiedName(node.parent) ? node.parent.right.text : memberTaken(node)) : imported
+  if (member !== undefined && ZOD.has(member)) return []
+  const message = `${symbol} uses ${member ? `${member} of zod, which is not on the list in scripts/rules/language.ts` : "all of zod"}`
+  return [
+    { symbol, message, next: spotAt(surface, node), fix: "Use what the list has, each by its name: `z.string()`." },
+  ]
+}
+
+/** Modules of Node that load others by a text, or run one. */
+const HIDDEN_WAYS = /^(node:)?(module|vm|worker_threads)$/
 
 /** A module that is named by its place, and not as a package. */
 const NEIGHBOUR = /^(\.|\/|file:)/
@@ -212,11 +233,13 @@ function findInnerImports(surface: Surface): Violation[] {
               ? node.expression
               : undefined
     if (given === undefined) return
-    const specifier = ts.isStringLiteralLike(given) ? given.text : given.getText()
+    const text = foldText(given)
+    const specifier = text ?? given.getText()
     const spot = spotAt(surface, node)
     if (symbol === undefined) {
-      const message = `${surface.chapter.id} imports ${specifier}`
-      if (NEIGHBOUR.test(specifier)) violations.push({ symbol: specifier, message, next: spot })
+      const what = text === undefined ? `by \`${specifier}\`, which may be another chapter` : specifier
+      const message = `${surface.chapter.id} imports ${what}`
+      if (text === undefined || NEIGHBOUR.test(text)) violations.push({ symbol: specifier, message, next: spot })
     } else if (ts.isExportDeclaration(node)) {
       violations.push({ symbol: specifier, message: `the core passes on ${specifier}`, next: spot })
     } else violations.push({ symbol, message: `${symbol} imports a module by itself`, next: spot })

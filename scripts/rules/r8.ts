@@ -1,7 +1,6 @@
 /** R8: every chapter is a strict superset of the one before. */
 import { type Change, findGains, type Gain } from "../chapter/compare.ts"
 import { type Declaration, declaredNames } from "../chapter/surface.ts"
-import { spotAt } from "./r7.ts"
 import {
   declaredUpgrade,
   declaresWeld,
@@ -11,6 +10,7 @@ import {
   placeOf,
   type Rule,
   type Step,
+  spotAt,
   TEXT,
   type Violation,
   violationsOf,
@@ -60,9 +60,26 @@ function findAdded({ next, changes, old }: Step): Declaration[] {
   return next.core.filter(({ name }) => old === undefined || added.has(name))
 }
 
+/** The declarations that say nothing and should: new ones, and those whose comment a weld or an upgrade has taken away. */
+function findSilent(step: Step): Declaration[] {
+  const { welds, upgrades } = step.chapter
+  const changed = [...welds, ...upgrades].map(({ name }) => name.split(".")[0])
+  const due = new Set([
+    ...findAdded(step).map(({ name }) => name),
+    ...(step.old?.core ?? [])
+      .filter(({ name, documented }) => documented && changed.includes(name))
+      .map(({ name }) => name),
+  ])
+  return step.next.core.filter(({ name, documented }) => !documented && due.has(name))
+}
+
 /** What stands in a list for the second time. */
 function findTwice(list: readonly string[]): string[] {
   return list.filter((entry, index) => list.indexOf(entry) < index)
+}
+
+function isChinese(text: string): boolean {
+  return /\p{Script=Han}/u.test(text)
 }
 
 /** What is wrong with a chapter's entry in the manifest by itself. */
@@ -77,7 +94,11 @@ function findManifestViolations(step: Step): Violation[] {
   const sorted = source.filter((name) => listed.includes(name))
   const out = listed.find((name, index) => name !== sorted[index])
   const lists = Object.entries(gains ?? {})
+  const entries = [...welds, ...upgrades]
   return [
+    ...(chapter.title.trim() === "" || !isChinese(chapter.titleZh) || isChinese(chapter.title)
+      ? [violation(id, `the manifest gives no title, in both languages, for ${id}`)]
+      : []),
     ...(gains === undefined ? [violation(id, `the manifest does not say what old declarations gain in ${id}`)] : []),
     ...twice(parts, "a part"),
     ...(out === undefined
@@ -96,9 +117,14 @@ function findManifestViolations(step: Step): Violation[] {
       upgrades.map(({ name }) => name),
       "an upgrade",
     ),
-    ...[...welds, ...upgrades]
+    ...entries
       .filter(({ reason, reasonZh }) => reason.trim() === "" || reasonZh.trim() === "")
       .map(({ name }) => violation(name, `the manifest gives no reason, in both languages, for ${name} in ${id}`)),
+    ...entries
+      .filter(({ reason, reasonZh }) => isChinese(reason) || (reasonZh.trim() !== "" && !isChinese(reasonZh)))
+      .map(({ name }) =>
+        violation(name, `the manifest gives one reason in the language of the other, for ${name} in ${id}`),
+      ),
     ...lists
       .filter(([, texts]) => texts.length === 0)
       .map(([name]) => violation(name, `the manifest has an empty list of gains of ${name} in ${id}`)),
@@ -212,6 +238,7 @@ export const R8: Rule[] = [
     fix: "Move the declaration to the end of the core, under the banner of its chapter.",
     scope: "pair",
     lifted: "nothing",
+    explains: { symbol: ["R8-UNLISTED"] },
     find: ({ chapter, next, changes, old }) => {
       const called = (kind: Change["kind"]): Set<string> =>
         new Set(changes.filter((change) => change.kind === kind).map(({ name }) => name))
@@ -240,29 +267,29 @@ export const R8: Rule[] = [
     find: ({ next }) =>
       next.core
         .filter((declaration) => !declaration.exported)
-        .map((declaration) => ({
-          symbol: declaration.name,
-          message: `${declaration.name} is not exported`,
-          next: placeOf(next, declaration),
-        })),
+        .map((declaration): Violation => {
+          const { name, names } = declaration
+          const spot = placeOf(next, declaration)
+          if (names.length > 0) return { symbol: name, message: `${name} is not exported`, next: spot }
+          const message = `\`${name}\` declares nothing, and the core holds declarations alone`
+          return { symbol: name, message, next: spot, fix: "Take it out, or move it into the demo." }
+        }),
   },
   {
     id: "R8-DOC",
     article: "R8",
-    sentence: "A comment above each declaration of the core says what it promises.",
-    sentenceZh: "核心的每个声明上面都有一句注释，说它保证什么。",
-    fix: "Write a sentence above it: /** … */. What old declarations say is compared to the byte.",
+    sentence: "A comment right above each declaration of the core says what it promises.",
+    sentenceZh: "核心的每个声明，紧挨着它的上面都有一句注释，说它保证什么。",
+    fix: "Write a sentence right above it: /** … */; a name, a tag or a TODO says nothing. What old declarations say is compared to the byte.",
     scope: "pair",
     lifted: "nothing",
     find: (step) =>
       step.course === undefined
-        ? findAdded(step)
-            .filter(({ documented }) => !documented)
-            .map((declaration) => ({
-              symbol: declaration.name,
-              message: `${declaration.name} has no comment that says what it promises`,
-              next: placeOf(step.next, declaration),
-            }))
+        ? findSilent(step).map((declaration) => ({
+            symbol: declaration.name,
+            message: `${declaration.name} has no comment that says what it promises`,
+            next: placeOf(step.next, declaration),
+          }))
         : [],
   },
   {

@@ -1,4 +1,5 @@
 /** What a rule is: a row with a sentence of the constitution, a way to find what breaks it, and a way to fix that. */
+import ts from "typescript"
 import type { Change, Spot } from "../chapter/compare.ts"
 import type { Declaration, Surface } from "../chapter/surface.ts"
 import type { Chapter, Upgrade } from "../course/manifest.ts"
@@ -36,6 +37,8 @@ export type Step = {
 export type Violation = Pick<Finding, "symbol" | "message" | "lacks"> & {
   old?: Spot | undefined
   next?: Spot | undefined
+  /** How to mend it, where the rule's own way would say too little. */
+  fix?: string
 }
 
 /** A row of the constitution. */
@@ -191,4 +194,21 @@ export function firstDifference(step: Step, change: Change): Pick<Violation, "ol
 /** Where a declaration stands. */
 export function placeOf(surface: Surface, { line, end }: Pick<Declaration, "line" | "end">): Spot {
   return { file: surface.file, line, end }
+}
+
+/** Calls `see` for every node of the core, with the declaration that it is in. */
+export function walkCore(surface: Surface, see: (node: ts.Node, symbol: string) => void): void {
+  for (const declaration of surface.core) {
+    const visit = (node: ts.Node): void => {
+      see(node, declaration.name)
+      ts.forEachChild(node, visit)
+    }
+    for (const node of declaration.nodes) visit(node)
+  }
+}
+
+/** The line of a node, as a place. */
+export function spotAt(surface: Surface, node: ts.Node): Spot {
+  const line = surface.source.getLineAndCharacterOfPosition(node.getStart()).line + 1
+  return { file: surface.file, line, end: line }
 }

@@ -1,10 +1,12 @@
 /** U2: a name has one meaning in the whole course. */
 import ts from "typescript"
-import { type Declaration, type Surface, withoutStyle } from "../chapter/surface.ts"
+import { coreOf } from "../chapter/scopes.ts"
+import type { Declaration, Surface } from "../chapter/surface.ts"
 import { CHAPTERS } from "../course/manifest.ts"
 import { LANGUAGE } from "./language.ts"
-import { spotAt } from "./r7.ts"
-import { placeOf, type Rule, TEXT, type Violation } from "./rule.ts"
+import { findReplaced } from "./replaced.ts"
+import { placeOf, type Rule, spotAt, TEXT, type Violation } from "./rule.ts"
+import { memberOf, signatureOf, typeOf } from "./types.ts"
 
 /** Every name that a core of the course exports, with the chapter that brings it. */
 const COURSE = new Map(CHAPTERS.flatMap((chapter) => chapter.parts.map((part) => [part, chapter.id] as const)))
@@ -12,6 +14,7 @@ const COURSE = new Map(CHAPTERS.flatMap((chapter) => chapter.parts.map((part) =>
 /** The name that a node gives to something, if it does: in its own file, or for those who import it. */
 function nameGiven(node: ts.Node): string | undefined {
   const isAlias = ts.isExportSpecifier(node) && node.propertyName !== undefined
+  if (ts.isLabeledStatement(node)) return node.label.text
   if (!isAlias && !ts.isNamespaceExport(node) && !isNaming(node)) return undefined
   const { name } = node
   if (name === undefined || ts.isObjectBindingPattern(name) || ts.isArrayBindingPattern(name)) return undefined
@@ -30,6 +33,7 @@ function isNaming(node: ts.Node): node is ts.NamedDeclaration {
     ts.isVariableDeclaration(node) ||
     ts.isParameter(node) ||
     ts.isBindingElement(node) ||
+    ts.isNamedTupleMember(node) ||
     ts.isClassExpression(node) ||
     ts.isFunctionExpression(node) ||
     ts.isTypeAliasDeclaration(node) ||
@@ -68,58 +72,9 @@ function shapeOf({ node }: Declaration): string[] {
   return node.members.filter((member) => !isHidden(member)).map(memberOf)
 }
 
-/** A member as others see it: its kind, name and type. */
-function memberOf(node: ts.TypeElement | ts.ClassElement): string {
-  const name = ts.isConstructorDeclaration(node) ? "constructor" : (node.name?.getText() ?? "")
-  const isStatic =
-    ts.canHaveModifiers(node) && ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.StaticKeyword)
-  const kind = `${isStatic ? "static " : ""}${ts.isGetAccessor(node) ? "get " : ts.isSetAccessor(node) ? "set " : ""}`
-  if (ts.isFunctionLike(node)) return `${kind}${name}${signatureOf(node)}`
-  const { type, questionToken } = node as ts.PropertySignature
-  return `${kind}${name}${questionToken ? "?" : ""}: ${typeOf(type)}`
-}
-
-/** A type without what makes no difference: comments, the order of fields and alternatives, the names of parameters. */
-function typeOf(node: ts.TypeNode | undefined): string {
-  if (node === undefined) return ""
-  if (ts.isParenthesizedTypeNode(node)) return typeOf(node.type)
-  if (ts.isFunctionTypeNode(node)) return signatureOf(node)
-  if (ts.isTypeLiteralNode(node)) return `{ ${node.members.map(memberOf).sort().join("; ")} }`
-  if (ts.isUnionTypeNode(node)) return node.types.map(typeOf).sort().join(" | ")
-  if (ts.isIntersectionTypeNode(node)) return node.types.map(typeOf).sort().join(" & ")
-  if (ts.isArrayTypeNode(node))
-    return `${/ /.test(typeOf(node.elementType)) ? `(${typeOf(node.elementType)})` : typeOf(node.elementType)}[]`
-  if (ts.isTypeReferenceNode(node) && node.typeArguments !== undefined)
-    return `${node.typeName.getText()}<${node.typeArguments.map(typeOf).join(", ")}>`
-  return withoutStyle(node)
-}
-
-function signatureOf({ parameters, type }: ts.SignatureDeclaration): string {
-  const types = parameters.map(({ dotDotDotToken, questionToken, initializer, type: given }) => {
-    const known = given === undefined && initializer !== undefined ? literalType(initializer) : typeOf(given)
-    return `${dotDotDotToken ? "..." : ""}${known}${questionToken || initializer ? "?" : ""}`
-  })
-  return `(${types.join(", ")}) => ${typeOf(type)}`
-}
-
-/** The type that a parameter without one has by its default. */
-function literalType(node: ts.Expression): string {
-  if (ts.isNumericLiteral(node)) return "number"
-  if (ts.isStringLiteralLike(node)) return "string"
-  return /^(true|false)$/.test(node.getText()) ? "boolean" : "a type that is not written"
-}
-
 function isPrivate(node: ts.Node): boolean {
   const modifiers = ts.canHaveModifiers(node) ? (ts.getModifiers(node) ?? []) : []
   return modifiers.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword)
-}
-
-/** The chapter in whose section a node of the core stands. The demo is behind all of them. */
-function sectionAt({ core }: Surface, node: ts.Node): string {
-  const around = core.find(({ nodes }) =>
-    nodes.some((statement) => node.pos >= statement.pos && node.end <= statement.end),
-  )
-  return around?.section ?? "s99"
 }
 
 /** What is wrong with giving this name to something else, if anything is. */
@@ -130,6 +85,23 @@ function secondMeaning(name: string, own: Declaration | undefined): string | und
   if (own !== undefined)
     return `${name} is a part of ${own.section || "the core"}, and is declared a second time to mean something else`
   return chapter && `${name} is declared outside of the core, and ${chapter} claims this name for a part of it`
+}
+
+/** A second meaning of a name, at the newcomer of the two: of a new part and a name in old code, the part is the newcomer. */
+function findSecondMeaning(next: Surface, node: ts.Node, name: string, isCourse: boolean): Violation[] {
+  const own = next.core.find(({ names }) => names.includes(name))
+  const around = coreOf(next, node)
+  if (own?.nodes.some((statement) => statement === statementOf(node)) && !LANGUAGE.has(name)) return []
+  const isOld = around !== undefined && own !== undefined && around.section < own.section
+  if (isOld && own.section === next.chapter.id) {
+    const line = next.source.getLineAndCharacterOfPosition(node.getStart()).line + 1
+    const message = `the part ${name} of ${own.section} is called like a local name in ${around.name} of ${around.section}, at line ${line}`
+    return [{ symbol: name, message, next: spotAt(next, own.node) }]
+  }
+  // What old code calls its own is found once, in the chapter whose part takes the name.
+  const isClaimed = own === undefined && around !== undefined && (COURSE.get(name) ?? "") > next.chapter.id
+  const message = isCourse && isClaimed && !LANGUAGE.has(name) ? undefined : secondMeaning(name, own)
+  return message === undefined ? [] : [{ symbol: name, message, next: spotAt(next, node) }]
 }
 
 export const U2: Rule[] = [
@@ -143,23 +115,28 @@ export const U2: Rule[] = [
     scope: "chapter",
     lifted: "nothing",
     explains: { lines: TEXT },
-    find: ({ next, chapter }) => {
+    find: ({ next, course }) => {
       const violations: Violation[] = []
       const visit = (node: ts.Node): void => {
         const name = nameGiven(node)
-        const own = next.core.find(({ names }) => name !== undefined && names.includes(name))
-        const message = name === undefined ? undefined : secondMeaning(name, own)
-        const isFirst = own?.nodes.some((statement) => statement === statementOf(node)) && !LANGUAGE.has(name ?? "")
-        // Of a new part and an old name, the part is the newcomer.
-        const isOld = own?.section === chapter.id && sectionAt(next, node) < chapter.id
-        const spot = isOld && own !== undefined ? spotAt(next, own.node) : spotAt(next, node)
-        if (name !== undefined && message !== undefined && !isFirst)
-          violations.push({ symbol: name, message, next: spot })
+        if (name !== undefined) violations.push(...findSecondMeaning(next, node, name, course === undefined))
         ts.forEachChild(node, visit)
       }
       ts.forEachChild(next.source, visit)
       return violations
     },
+  },
+  {
+    id: "U2-REPLACED",
+    article: "U2",
+    sentence:
+      "A name means the same at any moment: nothing is put in the place of what the core declares or what all code shares, by the core or by the demo.",
+    sentenceZh: "一个名字在任何时刻都是同一个意思：核心声明的、所有代码共用的东西，核心和演示都不在运行时替换。",
+    fix: "Make something new beside it, and hand that on: an object of one's own, an option, a class that holds the old one.",
+    scope: "chapter",
+    lifted: "nothing",
+    explains: { lines: TEXT },
+    find: ({ next }) => findReplaced(next),
   },
   {
     id: "U2-OTHER-SHAPE",
