@@ -122,19 +122,16 @@ export const I1: Rule[] = [
 ]
 
 /** Vendors' words in the comments of a core: whoever reads them learns the vendor's format. */
-function findInComments({ core, source, lines, file }: Surface): Violation[] {
-  const [first, last] = [core[0], core.at(-1)]
-  if (first === undefined || last === undefined) return []
-  const end = source.getPositionOfLineAndCharacter(last.end, 0)
+function findInComments({ core, source, demoLine, file }: Surface): Violation[] {
+  const end = source.getPositionOfLineAndCharacter(demoLine - 1, 0)
   return commentsIn(source, end).flatMap(({ pos, text }) => {
     const start = source.getLineAndCharacterOfPosition(pos).line + 1
     return text.split("\n").flatMap((said, index): Violation[] => {
       const line = start + index
       const word = findVendor(said)
-      const owner = core.find((declaration) => line <= declaration.end) ?? last
-      const message = `a comment at ${owner.name} speaks of the vendor's word ${word}`
-      const isReal = word !== undefined && lines[line - 1] !== undefined
-      return isReal ? [{ symbol: owner.name, message, next: { file, line, end: line } }] : []
+      const owner = (core.find((declaration) => line <= declaration.end) ?? core.at(-1))?.name ?? "the core"
+      const message = `a comment at ${owner} speaks of the vendor's word ${word}`
+      return word === undefined ? [] : [{ symbol: owner, message, next: { file, line, end: line } }]
     })
   })
 }
@@ -154,7 +151,7 @@ function commentsIn(source: ts.SourceFile, end: number): { pos: number; text: st
     for (const child of node.getChildren(source)) visit(child)
   }
   visit(source)
-  return [...found].map(([pos, text]) => ({ pos, text }))
+  return [...found].filter(([pos]) => pos < end).map(([pos, text]) => ({ pos, text }))
 }
 
 /** Fields of a vendor's format that only their company gives away, where both stand in one declaration. */

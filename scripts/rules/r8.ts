@@ -70,7 +70,7 @@ function findSilent(step: Step): Declaration[] {
       .filter(({ name, documented }) => documented && changed.includes(name))
       .map(({ name }) => name),
   ])
-  return step.next.core.filter(({ name, documented }) => !documented && due.has(name))
+  return step.next.core.filter(({ name, names, documented }) => names.length > 0 && !documented && due.has(name))
 }
 
 /** What stands in a list for the second time. */
