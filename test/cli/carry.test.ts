@@ -124,7 +124,7 @@ describe("npm run carry", () => {
   })
 
   test("is what package.json calls carry", () => {
-    expect(here.scriptOf("carry")).toBe("node --import tsx scripts/cli/main.ts carry")
+    expect(here.scriptOf("carry")).toBe("node --import tsx/esm scripts/cli/main.ts carry")
   })
 
   test("shows what it would do in each later chapter, and writes nothing", () => {

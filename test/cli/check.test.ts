@@ -309,7 +309,7 @@ describe("the chapters", () => {
       says: "s12 adds a type that is not listed",
       chapter: "s12",
       from: "// ── Demo ──",
-      to: "/** A guest. */\nexport type Guest = string\n\n// ── Demo ──",
+      to: "/** Stands here for a while. */\nexport type Guest = string\n\n// ── Demo ──",
       rule: "R8-UNLISTED",
       symbol: "Guest",
       at: "export type Guest = string",
@@ -467,7 +467,7 @@ describe("npm run check", () => {
   })
 
   test("is what package.json calls check", () => {
-    expect(here.scriptOf("check")).toBe("node --import tsx scripts/cli/main.ts check")
+    expect(here.scriptOf("check")).toBe("node --import tsx/esm scripts/cli/main.ts check")
   })
 
   test("prints a table in which all holds, and ends with 0", () => {

@@ -111,7 +111,7 @@ describe("npm run diff", () => {
   })
 
   test("is what package.json calls diff", () => {
-    expect(here.scriptOf("diff")).toBe("node --import tsx scripts/cli/main.ts diff")
+    expect(here.scriptOf("diff")).toBe("node --import tsx/esm scripts/cli/main.ts diff")
   })
 
   test("prints one clear line when it cannot compare, and ends with 2", () => {
