@@ -9,13 +9,13 @@
  */
 import fs from "node:fs"
 import path from "node:path"
-import { parseArgs } from "node:util"
 import type { ChalkInstance } from "chalk"
 import { InputError } from "../course/input-error.ts"
 import { CHAPTERS } from "../course/manifest.ts"
 import { chapterFiles } from "../course/source.ts"
 import { countVerdicts, OPERATORS, type Row, runOperator, SAMPLE, type Verdict } from "../faults/run.ts"
 import { readChapters } from "../rules/judge.ts"
+import { readOptions } from "./options.ts"
 import type { Command } from "./terminal.ts"
 
 function line(edit: string, rule: string, ...counts: (number | string)[]): string {
@@ -34,7 +34,7 @@ const STATED = /(npm run check:mutants\D+)\d+(\D+)\d+/
 export const command: Command = {
   usage: "usage: npm run check:mutants -- [--all | --accept]",
   run(args, { out, paint, root }) {
-    const { values } = parseArgs({
+    const { values } = readOptions({
       args,
       options: { all: { type: "boolean", default: false }, accept: { type: "boolean", default: false } },
     })

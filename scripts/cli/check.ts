@@ -10,7 +10,6 @@
  */
 import fs from "node:fs"
 import path from "node:path"
-import { parseArgs } from "node:util"
 import { readSurface } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
@@ -18,6 +17,7 @@ import { chapterFile, chapterFiles } from "../course/source.ts"
 import { RULES } from "../rules/index.ts"
 import { assertOrder, checkSteps, pairChapters, readChapters } from "../rules/judge.ts"
 import type { Finding, Step } from "../rules/rule.ts"
+import { readOptions } from "./options.ts"
 import { findTypeFaults, showLacks, showTypeFault } from "./own-file.ts"
 import { describeFinding, githubAnnotation, jsonReport, tableReport } from "./report.ts"
 import { type Command, count, describeError, showFile, type Terminal, toJson, visible } from "./terminal.ts"
@@ -191,7 +191,7 @@ async function watch(selection: Selection, form: Form, terminal: Terminal): Prom
 export const command: Command = {
   usage: "usage: npm run check -- [--upto sNN] [--only sNN] [--as sNN FILE] [--json] [--github] [--watch]",
   run(args, terminal) {
-    const { values, positionals } = parseArgs({
+    const { values, positionals } = readOptions({
       args,
       allowPositionals: true,
       options: {
