@@ -15,7 +15,7 @@ import { InputError } from "../course/input-error.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
 import { chapterFile, chapterFiles } from "../course/source.ts"
 import { RULES } from "../rules/index.ts"
-import { assertOrder, checkSteps, pairChapters, readChapters } from "../rules/judge.ts"
+import { assertWhole, checkSteps, pairChapters, readChapters } from "../rules/judge.ts"
 import type { Finding, Step } from "../rules/rule.ts"
 import { readOptions } from "./options.ts"
 import { findTypeFaults, showLacks, showTypeFault } from "./own-file.ts"
@@ -44,7 +44,7 @@ function select(
   positionals: string[],
   { root, directory }: Terminal,
 ): Selection {
-  assertOrder(CHAPTERS)
+  assertWhole(CHAPTERS)
   const given = [values.upto, values.only, values.as].filter((value) => value !== undefined)
   if (given.length > 1) throw new InputError("--upto, --only and --as exclude each other")
   if (values.as !== undefined) {

@@ -9,7 +9,7 @@ import { runCommand } from "../../scripts/cli/terminal.ts"
 import { CHAPTERS, type Chapter, type ChapterId, findChapter } from "../../scripts/course/manifest.ts"
 import { chapterFile } from "../../scripts/course/source.ts"
 import { RULES } from "../../scripts/rules/index.ts"
-import { checkSteps, pairChapters, readChapters } from "../../scripts/rules/judge.ts"
+import { assertWhole, checkSteps, pairChapters, readChapters } from "../../scripts/rules/judge.ts"
 import type { Finding, Step } from "../../scripts/rules/rule.ts"
 import {
   BROKEN,
@@ -48,6 +48,11 @@ describe("the chapters", () => {
     const edited = [readSurface(chapter, chapterFile(chapter), text), ...(next === undefined ? [] : [next])]
     return steps.toSpliced(index, edited.length, ...pairChapters(edited, surfaces[index - 1]))
   }
+
+  test("are twelve: a manifest that has lost the last is no smaller course", () => {
+    expect(() => assertWhole(CHAPTERS.slice(0, 11))).toThrow("lists 11 chapters, expected 12")
+    expect(() => assertWhole(CHAPTERS)).not.toThrow()
+  })
 
   test("hold against the constitution", () => {
     expect(checkSteps(steps)).toEqual([])
