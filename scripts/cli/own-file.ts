@@ -3,6 +3,7 @@ import fs from "node:fs"
 import os from "node:os"
 import path from "node:path"
 import { codeFrameColumns } from "@babel/code-frame"
+import type { Language } from "../course/language.ts"
 import type { Finding } from "../rules/rule.ts"
 import { showFile, type Terminal, visible } from "./terminal.ts"
 import { binOf, runTool } from "./tools.ts"
@@ -72,9 +73,10 @@ export function showTypeFault({ code, line, column, message }: TypeFault, file: 
 }
 
 /** What a file lacks of its chapter, in one line; empty when it lacks nothing. */
-export function showLacks(findings: readonly Finding[], chapter: string): string {
+export function showLacks(findings: readonly Finding[], chapter: string, language: Language): string {
   const lacks = findings.flatMap((finding) =>
-    finding.lacks === undefined ? [] : [finding.lacks.replaceAll(/\s+/g, " ")],
+    finding.lacks === undefined ? [] : [finding.lacks[language].replaceAll(/\s+/g, " ")],
   )
-  return lacks.length === 0 ? "" : `${chapter} still lacks: ${lacks.join(", ")}.`
+  if (lacks.length === 0) return ""
+  return language === "zh" ? `${chapter} 还缺：${lacks.join("、")}。` : `${chapter} still lacks: ${lacks.join(", ")}.`
 }
