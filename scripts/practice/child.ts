@@ -144,8 +144,10 @@ function makeRunner(job: Job, load: () => Promise<unknown>): VitestRunner {
       written = 0
       send({ type: "starts", test: current })
     },
-    onAfterRunTask(test: Test) {
+    async onAfterRunTask(test: Test) {
       if (test.result?.state === undefined || test.mode === "skip") return
+      // A rejection that nobody catches is known when the process has had a moment.
+      await new Promise((resolve) => setImmediate(resolve))
       if (written > 0) fail(test, "the core wrote to the console: it may write through an Output only")
       if (stray.length > 0) fail(test, `a promise was rejected and nobody caught it: ${show(stray[0])}`)
       if (test.result.state === "fail") {
@@ -157,8 +159,13 @@ function makeRunner(job: Job, load: () => Promise<unknown>): VitestRunner {
 }
 
 process.on("unhandledRejection", (error) => void stray.push(error))
+function tellBreak(error: unknown): void {
+  const { message = String(error), stack = "" } = (error ?? {}) as Partial<Error>
+  send({ type: "broke", message: String(message).slice(0, MOST), stack: String(stack).slice(0, MOST) })
+}
+
 process.on("uncaughtException", (error) => {
-  send({ type: "broke", message: show(error instanceof Error ? error.message : error) })
+  tellBreak(error)
   process.disconnect()
 })
 send({ type: "ready" })
@@ -177,9 +184,11 @@ try {
     ["chapters"],
     makeRunner(job, () => import("./chapter-tests.ts")),
   )
+  // What was left for later may still throw.
+  await new Promise((resolve) => setTimeout(resolve, 2))
   send({ type: "ended" })
 } catch (error) {
-  send({ type: "broke", message: String((error as Error)?.message ?? error).slice(0, MOST) })
+  tellBreak(error)
 }
 ended = true
 process.disconnect()

@@ -46,7 +46,7 @@ export type Report =
   | { type: "failed"; failure: Failure }
   /** Nothing is left to do, and the test has not ended. */
   | { type: "waits"; test: string }
-  | { type: "broke"; message: string }
+  | { type: "broke"; message: string; stack: string }
   | { type: "ended" }
 
 /** What came of it. `trouble` is one sentence about a file that let the tests not come to their end. */
@@ -199,7 +199,7 @@ export class Judge {
           if (report.played !== undefined) verdict.played.set(report.test, report.played)
         }
         if (report.type === "waits") resolve(sayWaiting(report.test))
-        if (report.type === "broke") resolve(sayBroken(report.message))
+        if (report.type === "broke") resolve(sayBroken(report.message, lineIn(report.stack, file)))
         isOver = report.type === "ended"
         if (isOver) resolve(undefined)
       })
@@ -214,6 +214,11 @@ export class Judge {
     fs.rmSync(program, { force: true })
     if (!this.#closed) void this.#prepareSpare().catch(() => {})
     return trouble === undefined ? verdict : { ...verdict, trouble }
+  }
+
+  /** Ends the run that goes on, if one does: its file has changed meanwhile. */
+  cancel(): void {
+    this.#running?.kill("SIGKILL")
   }
 
   /** Ends every process, and takes away what was made. */
@@ -254,9 +259,19 @@ function sayWaiting(test: string): Text {
   }
 }
 
-function sayBroken(message: string): Text {
-  const [line = ""] = message.split("\n")
-  return { en: `your program broke off: ${line}`, zh: `你的程序中断了：${line}` }
+/** The first line of a file that a stack names. */
+export function lineIn(stack: string, file: string): number | undefined {
+  const places = [file, pathToFileURL(file).href].flatMap((name) => {
+    const at = stack.indexOf(`${name}:`)
+    return at === -1 ? [] : [Number.parseInt(stack.slice(at + name.length + 1), 10)]
+  })
+  return places.find((line) => Number.isInteger(line))
+}
+
+function sayBroken(message: string, line: number | undefined): Text {
+  const [first = ""] = message.split("\n")
+  const place = line === undefined ? { en: "", zh: "" } : { en: `, line ${line}`, zh: `，第 ${line} 行` }
+  return { en: `your program broke off${place.en}: ${first}`, zh: `你的程序中断了${place.zh}：${first}` }
 }
 
 function sayEnded(test: string, how: string | number | null, printed: string): Text {
