@@ -11,6 +11,7 @@
 import fs from "node:fs"
 import path from "node:path"
 import { parseArgs } from "node:util"
+import { watch as watchFolders } from "chokidar"
 import { readSurface } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
@@ -97,7 +98,7 @@ function inReadersWords(message: string): string {
 }
 
 /** The findings as a reader needs them, fixed in the file at hand. */
-function forReader(findings: readonly Finding[]): Finding[] {
+export function forReader(findings: readonly Finding[]): Finding[] {
   return findings.map((finding) => {
     const fix = RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix
     return { ...finding, message: inReadersWords(finding.message), fix: fix.replaceAll("sNN", finding.chapter) }
@@ -159,30 +160,26 @@ async function watch(selection: Selection, form: Form, terminal: Terminal): Prom
     } catch (error) {
       err(`error: ${visible(describeError(error as Error, terminal))}`)
     }
-    const say = form.json ? err : out
-    say(paint.dim("Watching; Ctrl+C ends."))
+    const print = form.json ? err : out
+    print(paint.dim("Watching; Ctrl+C ends."))
   }
   const files = [...Object.values(chapterFiles(root)), ...(selection.file === undefined ? [] : [selection.file])]
-  const watchers: fs.FSWatcher[] = []
+  const folders = [...new Set(files.map((file) => path.dirname(file)))].filter((folder) => fs.existsSync(folder))
+  const watcher = watchFolders(folders, { ignoreInitial: true, depth: 0 })
   let timer: NodeJS.Timeout | undefined
-  for (const folder of new Set(files.map((file) => path.dirname(file)))) {
-    if (!fs.existsSync(folder)) continue
-    try {
-      const watcher = fs.watch(folder, () => {
-        clearTimeout(timer)
-        timer = setTimeout(() => void again(), 50)
-      })
-      watchers.push(watcher)
-    } catch (error) {
-      throw new InputError(`${showFile(folder, terminal)} cannot be watched: ${(error as Error).message}`)
-    }
-  }
+  watcher.on("all", () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => void again(), 50)
+  })
+  await new Promise<void>((resolve, reject) => {
+    watcher.once("ready", resolve)
+    watcher.on("error", (error) => reject(new InputError(`the files cannot be watched: ${String(error)}`)))
+  })
   await again()
-  return new Promise((resolve) =>
+  return new Promise((resolve, reject) =>
     closed.addEventListener("abort", () => {
       clearTimeout(timer)
-      for (const watcher of watchers) watcher.close()
-      resolve(0)
+      watcher.close().then(() => resolve(0), reject)
     }),
   )
 }

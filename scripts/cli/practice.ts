@@ -105,7 +105,8 @@ async function work(
       })
     })
     terminal.closed.addEventListener("abort", () => leave("quit"))
-    look()
+    // What is saved from here on is seen.
+    watcher.once("ready", look)
   })
 }
 

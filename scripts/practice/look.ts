@@ -2,12 +2,13 @@
 import fs from "node:fs"
 import path from "node:path"
 import { type Declaration, readSurface } from "../chapter/surface.ts"
+import { forReader } from "../cli/check.ts"
 import { findTypeFaults } from "../cli/own-file.ts"
 import type { Terminal } from "../cli/terminal.ts"
 import { InputError } from "../course/input-error.ts"
 import type { Language, Text } from "../course/language.ts"
 import { CHAPTERS, type Chapter } from "../course/manifest.ts"
-import { chapterFile } from "../course/source.ts"
+import { chapterFile, ROOT } from "../course/source.ts"
 import { checkSteps, pairChapters } from "../rules/judge.ts"
 import type { Failure, Judge } from "./judge.ts"
 import { type Progress, readPlain } from "./progress.ts"
@@ -86,7 +87,7 @@ async function findWrong(chapter: Chapter, progress: Progress, terminal: Termina
     const own = progress.markOf(chapter).fromOwn ? progress.ownBefore(chapter) : undefined
     const old = before && readSurface(before, own?.file ?? chapterFile(before, terminal.root), own?.text)
     const steps = pairChapters([surface], old).map((step) => ({ ...step, course: readSurface(chapter) }))
-    const [finding] = checkSteps(steps).filter(({ lacks }) => lacks === undefined)
+    const [finding] = forReader(checkSteps(steps)).filter(({ lacks }) => lacks === undefined)
     if (finding !== undefined) {
       const line = finding.next?.line
       const place = line === undefined ? { en: "", zh: "" } : { en: `line ${line}: `, zh: `第 ${line} 行：` }
@@ -113,10 +114,9 @@ export function placeInBook(
   chapter: Chapter,
   names: readonly string[],
   language: Language,
-  root: string,
 ): { file: string; line: number; heading: string } {
   const file = `${chapter.folder}/README${language === "zh" ? "" : ".en"}.md`
-  const lines = fs.readFileSync(path.join(root, file), "utf8").split(/\r?\n/)
+  const lines = fs.readFileSync(path.join(ROOT, file), "utf8").split(/\r?\n/)
   const marks = lines.map((line) => /^<!-- \w+: (.+?) -->$/.exec(line)?.[1]?.split(/,\s*/) ?? [])
   const place = names
     .map((name) => marks.findIndex((shown) => shown.some((one) => one === name || one === name.split(".")[0])))

@@ -97,6 +97,10 @@ export class Session {
     return pick(this.#page, { en, zh })
   }
 
+  #tell(en: string, zh: string): string[] {
+    return fold(this.#say(en, zh), this.#page)
+  }
+
   get #file(): string {
     return this.#progress.fileOf(this.chapter)
   }
@@ -113,7 +117,7 @@ export class Session {
     if (look === undefined) return []
     const { language } = this.#page
     const names = look.steps[look.open]?.names ?? []
-    const book = placeInBook(this.chapter, names, language, this.#terminal.root)
+    const book = placeInBook(this.chapter, names, language)
     const place = { file: this.#file, shown: showFile(this.#file, this.#terminal), book }
     const lines = showLook(look, this.chapter, place, this.#page)
     const hints = this.#showHints()
@@ -178,12 +182,10 @@ export class Session {
   /** The failing test on the course's chapter and on the reader's, side by side. */
   async #explain(): Promise<string[]> {
     const failure = this.#look?.failure
-    if (failure === undefined)
-      return this.#fit([
-        this.#look?.trouble === undefined
-          ? this.#say("Nothing fails.", "没有失败的测试。")
-          : pick(this.#page, this.#look.trouble),
-      ])
+    if (failure === undefined) {
+      const trouble = this.#look?.trouble ?? { en: "Nothing fails.", zh: "没有失败的测试。" }
+      return this.#fit(fold(pick(this.#page, trouble), this.#page))
+    }
     const test = failure.path.join(" > ")
     const { chapter, root } = { chapter: this.chapter, root: this.#terminal.root }
     const job = { chapter: chapter.id, tests: [test], failures: 1, play: true }
@@ -215,24 +217,24 @@ export class Session {
     const from = Math.max(1, Math.min(deviation - room + 4, rows.length - room))
     const words =
       deviation < 0
-        ? this.#say(
+        ? this.#tell(
             "The histories are alike; the difference is in what the test looks at besides.",
             "历史是一样的；差别在测试另外看的地方。",
           )
-        : this.#say(`▶ the first deviation, at line ${deviation}`, `▶ 第一处偏离，第 ${deviation} 行`)
-    return this.#fit([...name, "", ...rows.slice(0, 1), ...rows.slice(from, from + room), words])
+        : this.#tell(`▶ the first deviation, at line ${deviation}`, `▶ 第一处偏离，第 ${deviation} 行`)
+    return this.#fit([...name, "", ...rows.slice(0, 1), ...rows.slice(from, from + room), ...words])
   }
 
   /** The reader's declarations beside the course's. Asks before it shows a solution. */
   #compare(): string[] {
     if (!this.isDone && !this.#wantsSolution) {
       this.#wantsSolution = true
-      return this.#fit([
-        this.#say(
+      return this.#fit(
+        this.#tell(
           "This shows how the course does this step. d again shows it; any other key goes back.",
           "这会显示课程是怎么写这一步的。再按一次 d 就显示，按别的键返回。",
         ),
-      ])
+      )
     }
     this.#wantsSolution = false
     const names = this.#names
@@ -250,7 +252,7 @@ export class Session {
           .filter((line) => /^[-+ ]/.test(line)),
       ]
     })
-    if (lines.length === 0) return this.#fit([this.#say("Yours reads as the course's does.", "你写的和课程一样。")])
+    if (lines.length === 0) return this.#fit(this.#tell("Yours reads as the course's does.", "你写的和课程一样。"))
     const { paint } = this.#page
     const colored = lines.map((line) =>
       line.startsWith("+") ? paint.green(visible(line)) : line.startsWith("-") ? paint.red(visible(line)) : line,

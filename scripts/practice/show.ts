@@ -32,7 +32,9 @@ export function fold(text: string, { width }: Pick<Page, "width">, lead = "", mo
   const indent = " ".repeat(stringWidth(lead))
   const lines = visible(text)
     .split("\n")
-    .flatMap((line) => wrapAnsi(line, Math.max(20, width - indent.length), { hard: true, trim: false }).split("\n"))
+    .flatMap((line) =>
+      wrapAnsi(line, Math.max(20, width - indent.length), { hard: true, trim: !/^\s/.test(line) }).split("\n"),
+    )
   const shown = lines.length > most ? [...lines.slice(0, most - 1), "…"] : lines
   return shown.map((line, index) => `${index === 0 ? lead : indent}${line}`.trimEnd())
 }
@@ -129,11 +131,13 @@ export function showLook(
     "",
     ...fold(pick(page, step.task), page, "", 3).map((line) => paint.bold(line)),
     ...(names === "" ? [] : fold(names, page, say("Write: ", "要写："), 3)),
-    ...fold(
-      `${book.file}:${book.line} ${say(`"${book.heading}"`, `“${book.heading}”`)}`,
-      page,
-      say("The book: ", "书："),
-    ),
+    ...(names === ""
+      ? []
+      : fold(
+          `${book.file}:${book.line} ${say(`"${book.heading}"`, `“${book.heading}”`)}`,
+          page,
+          say("The book: ", "书："),
+        )),
     ...(look.lost === undefined
       ? []
       : fold(

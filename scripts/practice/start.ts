@@ -192,10 +192,16 @@ export function beginChapter(
 ): { text: string; origin: Origin } {
   const before = chapterBefore(chapter)
   const course = before === undefined ? "" : rootedBelow(readSurface(before).text)
-  const origin: Origin = own === undefined ? "course" : "own"
-  if (blank) return { text: own ?? course, origin }
+  if (blank) return { text: own ?? course, origin: own === undefined ? "course" : "own" }
   const start = makeStart(chapter)
   if (own === undefined || before === undefined) return { text: start, origin: "course" }
-  const merge = mergeTexts(own, course, start)
-  return merge.type === "merged" ? { text: merge.text, origin } : { text: start, origin: "conflict" }
+  // The demo is new in every chapter; what is the reader's own is in front of it.
+  const merge = mergeTexts(coreOf(own), coreOf(course), coreOf(start))
+  if (merge.type === "conflict") return { text: start, origin: "conflict" }
+  return { text: `${merge.text}${start.slice(coreOf(start).length)}`, origin: "own" }
+}
+
+function coreOf(text: string): string {
+  const demo = text.search(/^\/\/ ── Demo ──/m)
+  return demo === -1 ? text : text.slice(0, demo)
 }

@@ -2,12 +2,14 @@ import fs from "node:fs"
 import path from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
 import { CHAPTERS, type Chapter } from "../../scripts/course/manifest.ts"
-import { chapterFile } from "../../scripts/course/source.ts"
+import { chapterFile, ROOT } from "../../scripts/course/source.ts"
 import { Judge, type Verdict } from "../../scripts/practice/judge.ts"
+import { placeInBook } from "../../scripts/practice/look.ts"
 import { makeStart, namesToWrite } from "../../scripts/practice/start.ts"
 import { firstOpenStep, stepsOf, testsOf } from "../../scripts/practice/steps.ts"
-import { makeTemporaryFolder } from "../support/commands.ts"
+import { here, makeTemporaryFolder, replaceOnce } from "../support/commands.ts"
 import { ends } from "../support/tier.ts"
+import { STEP_FAULTS } from "./faults.ts"
 
 const folder = makeTemporaryFolder()
 const judge = new Judge()
@@ -40,8 +42,38 @@ describe.each(ends(CHAPTERS))("the steps of $id", (chapter) => {
     expect(gone, "beginnings of names that no test has any more: name others in scripts/practice/steps.ts").toEqual([])
   })
 
+  test("for each of them a fault fails at exactly this one", async () => {
+    const faults = STEP_FAULTS[chapter.id]
+    const found: number[] = []
+    for (const [from, to] of faults)
+      found.push(openIn(chapter, await judgeText(chapter, replaceOnce(here.read(chapter.id), from, to))))
+    expect(found).toEqual(steps.map((_step, index) => index))
+  })
+
   test("everything that is new or changes is the work of a step", () => {
     expect(namesToWrite(chapter).filter((name) => !steps.some(({ names }) => names.includes(name)))).toEqual([])
+  })
+
+  test("no hint holds a line of the solution, nor a piece of code", () => {
+    const lines = here
+      .read(chapter.id)
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) => line.length > 8)
+    const hints = steps.flatMap(({ task, promise, idea }) => [task, promise, idea].flatMap(({ en, zh }) => [en, zh]))
+    expect(hints.filter((hint) => lines.some((line) => hint.includes(line)))).toEqual([])
+    expect(hints.filter((hint) => /[{}[\]=]|\w\(|\.\w+\(/.test(hint))).toEqual([])
+  })
+
+  test("each has its place in the book, in both languages", () => {
+    for (const step of steps.slice(0, -1))
+      for (const language of ["en", "zh"] as const) {
+        const { file, line, heading } = placeInBook(chapter, step.names, language)
+        expect(fs.readFileSync(path.join(ROOT, file), "utf8").split("\n")[line - 1], step.task.en).toMatch(
+          /^<!-- \w+: /,
+        )
+        expect(heading).toMatch(/\S/)
+      }
   })
 
   test("the start fails at the first; written declaration by declaration, they go forward and never back", async () => {
