@@ -1,7 +1,7 @@
 import fs from "node:fs"
 import path from "node:path"
-import ts from "typescript"
 import { ROOT } from "../scripts/course/source.ts"
+import ts from "../scripts/course/typescript.js"
 
 /**
  * What is measured is the program and not the runner: loop and session run as plain JavaScript in plain Node, as the peers do. Under tsx every

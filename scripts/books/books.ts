@@ -4,10 +4,10 @@
  */
 import fs from "node:fs"
 import path from "node:path"
-import ts from "typescript"
 import { readSurface } from "../chapter/surface.ts"
 import { CHAPTERS, type Chapter } from "../course/manifest.ts"
 import { chapterFile, ROOT } from "../course/source.ts"
+import ts from "../course/typescript.js"
 import type { Document, Language } from "./docs.ts"
 import { type Block, linesOf, type Markdown, type Piece, readMarkdown } from "./markdown.ts"
 

@@ -1,5 +1,5 @@
 /** What changed from one chapter to another, declaration by declaration. It says what is; whether it may be is for the rules. */
-import ts from "typescript"
+import ts from "../course/typescript.js"
 import { compareFrames, declarationFrame, type Mismatch, memberFrame } from "./frames.ts"
 import { pairMembers } from "./pairs.ts"
 import { type Declaration, type Member, type Surface, structureOf, withoutStyle } from "./surface.ts"

@@ -2,7 +2,7 @@
  * What stands around the members of a type or a class: its head, its end, and what is between one member and the next. However a declaration has
  * grown, all of that is as it was, to the byte: where a new member was put in, the lines in front of the old one and the rest of the old line.
  */
-import ts from "typescript"
+import ts from "../course/typescript.js"
 import type { Declaration, Member } from "./surface.ts"
 
 /** A declaration or a record with its members, by positions in the text. */

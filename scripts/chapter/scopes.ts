@@ -1,5 +1,5 @@
 /** What the names in a chapter stand for, asked of the compiler's own scopes: the file alone, no library, no other module, no types compared. */
-import ts from "typescript"
+import ts from "../course/typescript.js"
 import type { Declaration, Surface } from "./surface.ts"
 
 /** A name that is used and stands for something at the top level of the file, or for something from outside. */

@@ -2,10 +2,11 @@
  * What can be seen of a chapter without running it. Only the parser is used, no type checker: types are compared by the text that their author
  * wrote, with references by name. That is sound because a name means the same in every chapter (U2).
  */
-import ts from "typescript"
+
 import { FileError } from "../course/input-error.ts"
 import type { Chapter } from "../course/manifest.ts"
 import { chapterFile, readSource } from "../course/source.ts"
+import ts from "../course/typescript.js"
 
 /** A field of a record, a member of a union, or a member of a class: something that may be added and not be changed. */
 export type Member = {

@@ -1,5 +1,5 @@
 /** What a piece of syntax says, in whatever way it is spelled: texts, names of members, and what is written to. */
-import ts from "typescript"
+import ts from "../course/typescript.js"
 
 /** The text that an expression is, where that can be told without running it: literals, and what puts them together. */
 export function foldText(node: ts.Node): string | undefined {

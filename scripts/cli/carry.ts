@@ -11,7 +11,6 @@
  */
 import { execFileSync } from "node:child_process"
 import fs from "node:fs"
-import { parseArgs } from "node:util"
 import type { ChalkInstance } from "chalk"
 import { structuredPatch } from "diff"
 import { type Conflict, mergeTexts } from "../chapter/merge.ts"
@@ -20,6 +19,7 @@ import { InputError } from "../course/input-error.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
 import { chapterFile, chapterFiles, decodeText, readSource } from "../course/source.ts"
 import { checkSteps, pairChapters, readChapters } from "../rules/judge.ts"
+import { readOptions } from "./options.ts"
 import { describeFinding } from "./report.ts"
 import { type Command, count, showFile, type Terminal, visible } from "./terminal.ts"
 
@@ -192,7 +192,7 @@ export const command: Command = {
   usage: "usage: npm run carry -- sNN [--write] [--base REV] [--force]",
   run(args, terminal) {
     const { out, paint, root } = terminal
-    const { values, positionals } = parseArgs({
+    const { values, positionals } = readOptions({
       args,
       allowPositionals: true,
       options: {

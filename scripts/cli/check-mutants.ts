@@ -9,13 +9,13 @@
  */
 import fs from "node:fs"
 import path from "node:path"
-import { parseArgs } from "node:util"
 import type { ChalkInstance } from "chalk"
 import { InputError } from "../course/input-error.ts"
 import { CHAPTERS } from "../course/manifest.ts"
 import { chapterFiles } from "../course/source.ts"
 import { countVerdicts, OPERATORS, type Row, runOperator, SAMPLE, type Verdict } from "../faults/run.ts"
 import { readChapters } from "../rules/judge.ts"
+import { readOptions } from "./options.ts"
 import type { Command } from "./terminal.ts"
 
 function line(edit: string, rule: string, ...counts: (number | string)[]): string {
@@ -30,11 +30,22 @@ function show({ operator, rule, mutants, right, single }: Row, paint: ChalkInsta
 /** Where a README says how many faults were planted, and how many edits were harmless. */
 const STATED = /(npm run check:mutants\D+)\d+(\D+)\d+/
 
+/** Writes into both READMEs how many there were. Throws an `InputError`, and writes nothing, where one does not say it anywhere. */
+export function stateCounts(root: string, damage: number, harmless: number): void {
+  const files = ["README.md", "README.en.md"].map((name) => path.join(root, name))
+  const texts = files.map((file) => {
+    const text = fs.readFileSync(file, "utf8")
+    if (!STATED.test(text)) throw new InputError(`${file} does not say how many faults npm run check:mutants plants`)
+    return text.replace(STATED, `$1${damage}$2${harmless}`)
+  })
+  for (const [index, text] of texts.entries()) fs.writeFileSync(files[index] as string, text)
+}
+
 /** npm run check:mutants */
 export const command: Command = {
   usage: "usage: npm run check:mutants -- [--all | --accept]",
   run(args, { out, paint, root }) {
-    const { values } = parseArgs({
+    const { values } = readOptions({
       args,
       options: { all: { type: "boolean", default: false }, accept: { type: "boolean", default: false } },
     })
@@ -56,10 +67,7 @@ export const command: Command = {
     out(`\n${damage} planted faults, ${harmless} harmless edits, ${wrong.length} judged wrong.`)
     if (wrong.length > 0) return 1
     if (!values.accept) return 0
-    for (const file of ["README.md", "README.en.md"].map((name) => path.join(root, name))) {
-      const text = fs.readFileSync(file, "utf8")
-      fs.writeFileSync(file, text.replace(STATED, `$1${damage}$2${harmless}`))
-    }
+    stateCounts(root, damage, harmless)
     return 0
   },
 }

@@ -10,15 +10,14 @@
  */
 import fs from "node:fs"
 import path from "node:path"
-import { parseArgs } from "node:util"
-import { watch as watchFolders } from "chokidar"
 import { readSurface } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
 import { chapterFile, chapterFiles } from "../course/source.ts"
 import { RULES } from "../rules/index.ts"
-import { assertOrder, checkSteps, pairChapters, readChapters } from "../rules/judge.ts"
+import { assertWhole, checkSteps, pairChapters, readChapters } from "../rules/judge.ts"
 import type { Finding, Step } from "../rules/rule.ts"
+import { readOptions } from "./options.ts"
 import { findTypeFaults, showLacks, showTypeFault } from "./own-file.ts"
 import { describeFinding, githubAnnotation, jsonReport, tableReport } from "./report.ts"
 import { type Command, count, describeError, showFile, type Terminal, toJson, visible } from "./terminal.ts"
@@ -45,7 +44,7 @@ function select(
   positionals: string[],
   { root, directory }: Terminal,
 ): Selection {
-  assertOrder(CHAPTERS)
+  assertWhole(CHAPTERS)
   const given = [values.upto, values.only, values.as].filter((value) => value !== undefined)
   if (given.length > 1) throw new InputError("--upto, --only and --as exclude each other")
   if (values.as !== undefined) {
@@ -165,6 +164,7 @@ async function watch(selection: Selection, form: Form, terminal: Terminal): Prom
   }
   const files = [...Object.values(chapterFiles(root)), ...(selection.file === undefined ? [] : [selection.file])]
   const folders = [...new Set(files.map((file) => path.dirname(file)))].filter((folder) => fs.existsSync(folder))
+  const { watch: watchFolders } = await import("chokidar")
   const watcher = watchFolders(folders, { ignoreInitial: true, depth: 0 })
   let timer: NodeJS.Timeout | undefined
   watcher.on("all", () => {
@@ -188,7 +188,7 @@ async function watch(selection: Selection, form: Form, terminal: Terminal): Prom
 export const command: Command = {
   usage: "usage: npm run check -- [--upto sNN] [--only sNN] [--as sNN FILE] [--json] [--github] [--watch]",
   run(args, terminal) {
-    const { values, positionals } = parseArgs({
+    const { values, positionals } = readOptions({
       args,
       allowPositionals: true,
       options: {

@@ -7,7 +7,6 @@
  * --stat counts only; --unified prints a plain patch of the cores; --json and --markdown are for programs and documents. On a wide terminal
  * changes stand side by side; --width N decides instead of the terminal.
  */
-import { parseArgs } from "node:util"
 import type { ChalkInstance } from "chalk"
 import { createTwoFilesPatch, diffArrays } from "diff"
 import { type Change, compareSurfaces } from "../chapter/compare.ts"
@@ -15,6 +14,7 @@ import { readSurface, type Surface } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
 import { chapterFile } from "../course/source.ts"
+import { readOptions } from "./options.ts"
 import { type Command, MAX_WIDTH, readWholeNumber, showFile, type Terminal, toJson, visible } from "./terminal.ts"
 
 /** From this width on, changes stand side by side. */
@@ -266,7 +266,7 @@ export const command: Command = {
   usage: "usage: npm run diff -- sNN [sNN] [--stat | --unified | --json | --markdown] [--width N]",
   run(args, terminal) {
     const { out } = terminal
-    const { values, positionals } = parseArgs({
+    const { values, positionals } = readOptions({
       args,
       allowPositionals: true,
       options: {

@@ -7,15 +7,15 @@
  */
 import fs from "node:fs"
 import path from "node:path"
-import { parseArgs } from "node:util"
 import { findStale } from "../books/docs.ts"
+import { readOptions } from "./options.ts"
 import type { Command } from "./terminal.ts"
 
 /** npm run docs */
 export const command: Command = {
   usage: "usage: npm run docs -- [WORD ...] [--write]",
   async run(args, { out, root }) {
-    const { values, positionals } = parseArgs({
+    const { values, positionals } = readOptions({
       args,
       allowPositionals: true,
       options: { write: { type: "boolean", default: false } },

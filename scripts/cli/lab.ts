@@ -14,7 +14,6 @@
  */
 import fs from "node:fs"
 import path from "node:path"
-import { parseArgs } from "node:util"
 import type { ChalkInstance } from "chalk"
 import { InputError } from "../course/input-error.ts"
 import { chooseLanguage, type Text } from "../course/language.ts"
@@ -26,6 +25,7 @@ import { EXPERIMENTS, type Experiment } from "../lab/experiments.ts"
 import { type OwnReport, runOnOwnFile } from "../lab/own.ts"
 import { checkStart, type LabReport, runExperiment, type Trial } from "../lab/run.ts"
 import type { Line, Transcript } from "../lab/session.ts"
+import { readOptions } from "./options.ts"
 import {
   type Command,
   count,
@@ -332,7 +332,7 @@ export const command: Command = {
        npm run lab -- EXPERIMENT --as sNN FILE [--before FILE] [the same]`,
   async run(args, terminal) {
     const { out, err, progress, columns, paint, directory, root, env } = terminal
-    const { values, positionals } = parseArgs({
+    const { values, positionals } = readOptions({
       args,
       allowPositionals: true,
       options: {

@@ -7,19 +7,19 @@
  */
 import fs from "node:fs"
 import path from "node:path"
-import { parseArgs } from "node:util"
 import { parseSource, readSurface, type Surface } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
 import { chapterFile, readSource } from "../course/source.ts"
 import { checkSteps, pairChapters } from "../rules/judge.ts"
+import { readOptions } from "./options.ts"
 import { findTypeFaults, showLacks, showTypeFault } from "./own-file.ts"
 import { type Command, type Terminal, visible } from "./terminal.ts"
 import { runVitest } from "./tools.ts"
 
 /** What the command line selects, as the environment that the ladder reads. Throws with a sentence for people. */
 function readSelection(args: string[], { root, directory }: Terminal): Record<string, string> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = readOptions({
     args,
     options: { upto: { type: "string" }, only: { type: "string" } },
     allowPositionals: true,

@@ -9,7 +9,6 @@
  */
 import fs from "node:fs"
 import path from "node:path"
-import { parseArgs } from "node:util"
 import { watch } from "chokidar"
 import stringWidth from "string-width"
 import { InputError } from "../course/input-error.ts"
@@ -20,6 +19,7 @@ import { Progress } from "../practice/progress.ts"
 import { openChapter, pageFor, Session } from "../practice/session.ts"
 import { type Page, pick, showBar } from "../practice/show.ts"
 import { stepsOf } from "../practice/steps.ts"
+import { readOptions } from "./options.ts"
 import { type Command, type Screen, showFile, type Terminal } from "./terminal.ts"
 
 /** An editor may save in several moves; so long it is left alone, in milliseconds. */
@@ -139,7 +139,7 @@ async function practice(first: Chapter, blank: boolean, page: Page, terminal: Te
 export const command: Command = {
   usage: "usage: npm run practice -- [sNN] [--blank] [--lang zh|en]",
   run(args, terminal) {
-    const { values, positionals } = parseArgs({
+    const { values, positionals } = readOptions({
       args,
       allowPositionals: true,
       options: { blank: { type: "boolean", default: false }, lang: { type: "string" } },

@@ -118,10 +118,9 @@ export async function runCommand(command: Command, args: string[], terminal: Ter
   try {
     return await command.run(args, terminal)
   } catch (error) {
-    const misuse = error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS")
-    if (!(error instanceof InputError) && !misuse) throw error
-    const line = misuse ? error.message.replaceAll("\n", " ") : describeError(error as Error, terminal)
-    terminal.err(`error: ${visible(line)}\n${command.usage}`)
+    if (!(error instanceof InputError)) throw error
+    const line = visible(describeError(error, terminal)).replaceAll(/\r?\n/g, "\\n")
+    terminal.err(`error: ${line}\n${command.usage}`)
     return 2
   }
 }

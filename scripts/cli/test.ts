@@ -15,7 +15,7 @@ import { parseArgs } from "node:util"
 import { InputError } from "../course/input-error.ts"
 import { CHAPTERS } from "../course/manifest.ts"
 import { chapterFiles } from "../course/source.ts"
-import { checkSteps, pairChapters, readChapters } from "../rules/judge.ts"
+import { assertWhole, checkSteps, pairChapters, readChapters } from "../rules/judge.ts"
 import { describeFinding, githubAnnotation } from "./report.ts"
 import { showFailure, showStage } from "./stages.ts"
 import type { Command, Terminal } from "./terminal.ts"
@@ -28,6 +28,7 @@ const SHOWN = 5
 function testConstitution(terminal: Terminal): boolean {
   const { env, out, paint, root } = terminal
   const start = performance.now()
+  assertWhole(CHAPTERS)
   const steps = pairChapters(readChapters(CHAPTERS, chapterFiles(root)))
   const findings = checkSteps(steps)
   if (findings.length === 0) {

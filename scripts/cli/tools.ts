@@ -4,6 +4,7 @@ import fs from "node:fs"
 import { createRequire } from "node:module"
 import path from "node:path"
 import { performance } from "node:perf_hooks"
+import { InputError } from "../course/input-error.ts"
 import type { Terminal } from "./terminal.ts"
 
 /** How a program ended, and what it printed if that was kept. */
@@ -13,11 +14,20 @@ export type Ended = {
   milliseconds: number
 }
 
-/** The file that a package runs under a name. */
+/** The file that a package runs under a name. Throws an `InputError` where the package is not installed. */
 export function binOf(packageName: string, name: string): string {
-  const manifest = createRequire(import.meta.url).resolve(`${packageName}/package.json`)
+  const manifest = findManifest(packageName)
   const { bin } = JSON.parse(fs.readFileSync(manifest, "utf8")) as { bin: Record<string, string> }
   return path.join(path.dirname(manifest), bin[name] ?? "")
+}
+
+function findManifest(packageName: string): string {
+  try {
+    return createRequire(import.meta.url).resolve(`${packageName}/package.json`)
+  } catch {
+    const advice = "npm ci installs what tests need, but not with NODE_ENV=production or --omit=dev"
+    throw new InputError(`${packageName} is not installed: ${advice}`)
+  }
 }
 
 /** Runs a program of Node in the root of the checkout, and keeps what it prints, or lets it through where `stdio` says so. */

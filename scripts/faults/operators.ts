@@ -2,9 +2,10 @@
  * Ways to damage a chapter, and ways to edit it that do no damage. An operator finds every place where it applies; each place gives one mutant.
  * The edits are made on the text, at the positions that the parser gives.
  */
-import ts from "typescript"
+
 import type { Declaration, Member, Surface } from "../chapter/surface.ts"
 import type { Chapter } from "../course/manifest.ts"
+import ts from "../course/typescript.js"
 
 /** A chapter with one edit. */
 export type Mutant = {
@@ -450,7 +451,11 @@ export const DAMAGE: readonly Operator[] = [
       const [first] = place.old === undefined ? [] : place.now.core
       if (first === undefined) return []
       const at = positionOf(place.now, first.end + 1)
-      const text = edited(place.now, { start: at, end: at, text: "\n/** A guest. */\nexport type Guest = string\n" })
+      const text = edited(place.now, {
+        start: at,
+        end: at,
+        text: "\n/** Stands here for a while. */\nexport type Guest = string\n",
+      })
       return [
         { target: "Guest", text, chapter: { ...place.now.chapter, parts: ["Guest", ...place.now.chapter.parts] } },
       ]
@@ -466,7 +471,11 @@ export const DAMAGE: readonly Operator[] = [
       return [
         {
           target: "guest",
-          text: edited(now, { start: at, end: at, text: "/** A guest. */\nexport const guest: number = 1\n\n" }),
+          text: edited(now, {
+            start: at,
+            end: at,
+            text: "/** Stands here for a while. */\nexport const guest: number = 1\n\n",
+          }),
         },
       ]
     },
@@ -520,6 +529,32 @@ export const DAMAGE: readonly Operator[] = [
           target: name,
           text: `${now.text}\nnamespace Other {\n  export type ${name} = string\n}\nvoid (0 as never as Other.${name})\n`,
         })),
+  },
+  {
+    name: "put something in the place of what all code shares",
+    anywhere: true,
+    rule: "U2-REPLACED",
+    mutate: ({ now }) => [
+      { target: "Object", text: `${now.text}\nObject.freeze = ((value: unknown) => value) as typeof Object.freeze\n` },
+      ...now.core
+        .filter(({ kind }) => kind === "class")
+        .map(({ name }) => ({ target: name, text: `${now.text}\n${name}.prototype.toString = () => "here"\n` })),
+    ],
+  },
+  {
+    name: "drop what a method did before its upgrade",
+    rule: "R3-BODY",
+    mutate: ({ old, now }) =>
+      bodies(now, now.core)
+        .filter(({ name }) => now.chapter.upgrades.some((upgrade) => upgrade.name === name))
+        .flatMap(({ name, body }) =>
+          body.statements
+            .filter((statement) => old?.text.includes(statement.getText()))
+            .map((statement) => ({
+              target: name,
+              text: edited(now, { start: statement.getStart(), end: statement.end, text: "return []" }),
+            })),
+        ),
   },
   {
     name: "keep an upgrade silent",
@@ -628,10 +663,10 @@ export const DAMAGE: readonly Operator[] = [
     mutate: (place) => [
       ...addPart(
         place,
-        "/** A guest. */\nexport function String(value: unknown): string {\n  return typeof value\n}",
+        "/** Stands here for a while. */\nexport function String(value: unknown): string {\n  return typeof value\n}",
         "String",
       ),
-      ...addPart(place, "/** A guest. */\nexport type Record<K, V> = Map<K, V>", "Record"),
+      ...addPart(place, "/** Stands here for a while. */\nexport type Record<K, V> = Map<K, V>", "Record"),
     ],
   },
   {
@@ -882,7 +917,11 @@ export const HARMLESS: readonly Operator[] = [
     mutate: ({ now, last }) => {
       if (!last) return []
       const at = positionOf(now, now.demoLine)
-      const text = edited(now, { start: at, end: at, text: "/** A guest. */\nexport type Guest = string\n\n" })
+      const text = edited(now, {
+        start: at,
+        end: at,
+        text: "/** Stands here for a while. */\nexport type Guest = string\n\n",
+      })
       return [{ target: "Guest", text, chapter: { ...now.chapter, parts: [...now.chapter.parts, "Guest"] } }]
     },
   },
@@ -908,7 +947,7 @@ export const HARMLESS: readonly Operator[] = [
     mutate: (place) =>
       addPart(
         place,
-        "/** A guest. */\nexport function guest(value: string): void\nexport function guest(value: number): void\nexport function guest(value: unknown): void {\n  void value\n}",
+        "/** Stands here for a while. */\nexport function guest(value: string): void\nexport function guest(value: number): void\nexport function guest(value: unknown): void {\n  void value\n}",
         "guest",
       ),
   },
@@ -921,16 +960,24 @@ export const HARMLESS: readonly Operator[] = [
     mutate: (place) => [
       ...addPart(
         place,
-        '/** A guest. */\nexport function confirm(text: string): boolean {\n  return text === "yes"\n}',
+        '/** Stands here for a while. */\nexport function confirm(text: string): boolean {\n  return text === "yes"\n}',
         "confirm",
       ),
-      ...addPart(place, "/** A guest. */\nexport type Worker = { [self in string]?: number }", "Worker"),
+      ...addPart(
+        place,
+        "/** Stands here for a while. */\nexport type Worker = { [self in string]?: number }",
+        "Worker",
+      ),
     ],
   },
   {
     name: "add a part with a line like a banner in a text, and list it",
     mutate: (place) =>
-      addPart(place, "/** A guest. */\nexport const guest: string = `\n// ── Demo ──\n// ── s02 Tools ──\n`", "guest"),
+      addPart(
+        place,
+        "/** Stands here for a while. */\nexport const guest: string = `\n// ── Demo ──\n// ── s02 Tools ──\n`",
+        "guest",
+      ),
   },
   {
     name: "let a type on one line grow, and list it",

@@ -1,7 +1,8 @@
 /** What a type can be, form by form, as far as the text of a chapter says it: named types of the core are looked up, and nothing else is. */
-import ts from "typescript"
+
 import type { Declaration } from "../chapter/surface.ts"
 import { nameText } from "../chapter/syntax.ts"
+import ts from "../course/typescript.js"
 import { typeOf } from "./types.ts"
 
 /** One form of a type. */

@@ -1,8 +1,9 @@
 /** Gains that would change what was there before them. */
-import ts from "typescript"
+
 import { findGains, type Gain, isRequired } from "../chapter/compare.ts"
 import type { Declaration, Member, Surface } from "../chapter/surface.ts"
 import { nameText, type Write, writesOf } from "../chapter/syntax.ts"
+import ts from "../course/typescript.js"
 import { formsOf, type Types, taggedWords, whyNoFormOfItsOwn } from "./forms.ts"
 import type { Step, Violation } from "./rule.ts"
 

@@ -1,7 +1,8 @@
 /** I1, the static part: no word of a vendor's format above the adapters. */
-import ts from "typescript"
+
 import type { Surface } from "../chapter/surface.ts"
 import { foldText } from "../chapter/syntax.ts"
+import ts from "../course/typescript.js"
 import { type Rule, spotAt, TEXT, type Violation, walkCore } from "./rule.ts"
 
 /** Words as alternatives of a pattern. A dot in the middle stands for a blank, a dash or an underscore that may be there. */
@@ -39,7 +40,7 @@ const FIELDS = wholeWords(
     max_token max_completion_token max_output_token prompt_token completion_token input_token output_token
     cache_read_input_token cache_creation_input_token usage_metadata input_schema response_format generation_config
     system_instruction safety_setting safety_rating generate_content input_json_delta partial_json signature_delta
-    inline_data thought_signature reasoning_content reasoning_effort logprob system_fingerprint cache_control
+    inline_data thought_signature reasoning_content reasoning_effort logprob system_fingerprint
     chat\\.completion
   `
     .replaceAll(/_/g, "[_-]?")
@@ -49,7 +50,7 @@ const FIELDS = wholeWords(
 /** The same for words that are ours when they are written with capitals. */
 const SNAKES = wholeWords(`
   tool_uses? tool_calls tool_results? tool_call_id tool_use_id stop_reason stop_sequences? end_turn content_block\\w*
-  message_(?:delta|stop) output_text
+  message_(?:delta|stop) output_text cache_control
 `)
 
 /** Fields that are a vendor's only together: `choices[0].delta`, `candidates[0].content.parts`. */
@@ -122,7 +123,9 @@ export const I1: Rule[] = [
 ]
 
 /** Vendors' words in the comments of a core: whoever reads them learns the vendor's format. */
-function findInComments({ core, source, demoLine, file }: Surface): Violation[] {
+function findInComments({ core, source, lines, demoLine, file }: Surface): Violation[] {
+  // Few cores have such a word anywhere; only then it is worth while to look at each token.
+  if (!lines.slice(0, demoLine).some((line) => findVendor(line) !== undefined)) return []
   const end = source.getPositionOfLineAndCharacter(demoLine - 1, 0)
   return commentsIn(source, end).flatMap(({ pos, text }) => {
     const start = source.getLineAndCharacterOfPosition(pos).line + 1

@@ -22,6 +22,16 @@ export function assertOrder(chapters: readonly Chapter[]): void {
   }
 }
 
+/** How many chapters the course has: with one fewer in the manifest, it would hold as well, and nobody would look at the last. */
+const COUNT = 12
+
+/** Throws an `InputError` for a manifest that does not list all chapters, in their order. */
+export function assertWhole(chapters: readonly Chapter[]): void {
+  assertOrder(chapters)
+  if (chapters.length !== COUNT)
+    throw new InputError(`scripts/course/manifest.ts lists ${chapters.length} chapters, expected ${COUNT}: s01 to s12`)
+}
+
 /** Reads chapters; `files` names other places for some of them, by id. Throws an `InputError` for what cannot be read. */
 export function readChapters(chapters: readonly Chapter[], files: Readonly<Record<string, string>> = {}): Surface[] {
   assertOrder(chapters)

@@ -1,6 +1,7 @@
 /** R1: fields and union members only grow. */
-import ts from "typescript"
+
 import type { Declaration, Surface } from "../chapter/surface.ts"
+import ts from "../course/typescript.js"
 import { findRetypingGains } from "./gains.ts"
 import { GAINS, type Rule, TEXT, type Violation, violationsOf } from "./rule.ts"
 

@@ -1,7 +1,8 @@
 /** R3 and U1: three upgrades may break, each in its chapter, and each is declared. */
-import ts from "typescript"
+
 import type { Surface } from "../chapter/surface.ts"
 import type { Upgrade } from "../course/manifest.ts"
+import ts from "../course/typescript.js"
 import { declaredUpgrade, isU1, type Rule, type Step, spotAt, U1, type Violation } from "./rule.ts"
 
 const SENTENCE = "Only the three upgrades of U1 may break what was there, in s03, s07 and s11, and each is declared."

@@ -1,9 +1,10 @@
 /** R7: the core writes only through `Output` and `RuntimeMode`, and reaches nothing else either. */
-import ts from "typescript"
+
 import { findOuterUses, type OuterUse, type Use } from "../chapter/scopes.ts"
 import type { Surface } from "../chapter/surface.ts"
 import { foldText, isAccess, memberOf, nameText, rootOf, writesOf } from "../chapter/syntax.ts"
 import { CHAPTERS, type Chapter } from "../course/manifest.ts"
+import ts from "../course/typescript.js"
 import { isListed, isShared, LANGUAGE, WAYS_BY_MEMBER, type Way, ZOD } from "./language.ts"
 import { BY_NAME, memberTaken } from "./replaced.ts"
 import { type Rule, spotAt, TEXT, type Violation, walkCore } from "./rule.ts"

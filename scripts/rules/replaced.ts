@@ -1,8 +1,9 @@
 /** What would make a name mean something else while the program runs: something is put in its place, or into what all code shares. */
-import ts from "typescript"
+
 import { coreOf, findUses, type Use } from "../chapter/scopes.ts"
 import type { Declaration, Surface } from "../chapter/surface.ts"
 import { isAccess, memberOf, nameText, plain, rootOf, type Write, writesOf } from "../chapter/syntax.ts"
+import ts from "../course/typescript.js"
 import { GLOBALS, HIDING, isShared, LANGUAGE } from "./language.ts"
 import { spotAt, type Violation } from "./rule.ts"
 

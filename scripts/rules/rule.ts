@@ -1,8 +1,9 @@
 /** What a rule is: a row with a sentence of the constitution, a way to find what breaks it, and a way to fix that. */
-import ts from "typescript"
+
 import type { Change, Spot } from "../chapter/compare.ts"
 import type { Declaration, Surface } from "../chapter/surface.ts"
 import type { Chapter, Upgrade } from "../course/manifest.ts"
+import ts from "../course/typescript.js"
 
 /** A part of the constitution that can be checked on the text of the chapters. */
 export type Article = "R1" | "R2" | "R3" | "R7" | "R8" | "U2" | "I1"

@@ -1,7 +1,8 @@
 /** Types and signatures as others see them, in one spelling. */
-import ts from "typescript"
+
 import { withoutStyle } from "../chapter/surface.ts"
 import { nameText } from "../chapter/syntax.ts"
+import ts from "../course/typescript.js"
 
 /** A member as others see it: its kind, name and type. */
 export function memberOf(node: ts.TypeElement | ts.ClassElement): string {

@@ -1,8 +1,9 @@
 /** U2: a name has one meaning in the whole course. */
-import ts from "typescript"
+
 import { coreOf } from "../chapter/scopes.ts"
 import type { Declaration, Surface } from "../chapter/surface.ts"
 import { CHAPTERS } from "../course/manifest.ts"
+import ts from "../course/typescript.js"
 import { LANGUAGE } from "./language.ts"
 import { findReplaced } from "./replaced.ts"
 import { placeOf, type Rule, spotAt, TEXT, type Violation } from "./rule.ts"

@@ -124,7 +124,7 @@ describe("npm run carry", () => {
   })
 
   test("is what package.json calls carry", () => {
-    expect(here.scriptOf("carry")).toBe("node --import tsx scripts/cli/main.ts carry")
+    expect(here.scriptOf("carry")).toBe("node --import tsx/esm scripts/cli/main.ts carry")
   })
 
   test("shows what it would do in each later chapter, and writes nothing", () => {
@@ -266,7 +266,7 @@ describe("npm run carry refuses, and writes nothing,", () => {
     [["s02", "--write", "--base", ""], /^--base expects a commit, got nothing/],
     [["s02", "--write", "--base=--output=x"], /--output=x, expected a commit/],
     [["s02", "--write", "--base", ":0"], /:0, expected a commit/],
-    [["s02", "--write", "--hard"], /^Unknown option '--hard'/],
+    [["s02", "--write", "--hard"], /^unknown option "--hard": expected --/],
   ]
   const misused = makeRepository()
   misused.edit("s02", OLD, NEW)

@@ -9,7 +9,7 @@ import { runCommand } from "../../scripts/cli/terminal.ts"
 import { CHAPTERS, type Chapter, type ChapterId, findChapter } from "../../scripts/course/manifest.ts"
 import { chapterFile } from "../../scripts/course/source.ts"
 import { RULES } from "../../scripts/rules/index.ts"
-import { checkSteps, pairChapters, readChapters } from "../../scripts/rules/judge.ts"
+import { assertWhole, checkSteps, pairChapters, readChapters } from "../../scripts/rules/judge.ts"
 import type { Finding, Step } from "../../scripts/rules/rule.ts"
 import {
   BROKEN,
@@ -48,6 +48,11 @@ describe("the chapters", () => {
     const edited = [readSurface(chapter, chapterFile(chapter), text), ...(next === undefined ? [] : [next])]
     return steps.toSpliced(index, edited.length, ...pairChapters(edited, surfaces[index - 1]))
   }
+
+  test("are twelve: a manifest that has lost the last is no smaller course", () => {
+    expect(() => assertWhole(CHAPTERS.slice(0, 11))).toThrow("lists 11 chapters, expected 12")
+    expect(() => assertWhole(CHAPTERS)).not.toThrow()
+  })
 
   test("hold against the constitution", () => {
     expect(checkSteps(steps)).toEqual([])
@@ -309,7 +314,7 @@ describe("the chapters", () => {
       says: "s12 adds a type that is not listed",
       chapter: "s12",
       from: "// ── Demo ──",
-      to: "/** A guest. */\nexport type Guest = string\n\n// ── Demo ──",
+      to: "/** Stands here for a while. */\nexport type Guest = string\n\n// ── Demo ──",
       rule: "R8-UNLISTED",
       symbol: "Guest",
       at: "export type Guest = string",
@@ -467,7 +472,7 @@ describe("npm run check", () => {
   })
 
   test("is what package.json calls check", () => {
-    expect(here.scriptOf("check")).toBe("node --import tsx scripts/cli/main.ts check")
+    expect(here.scriptOf("check")).toBe("node --import tsx/esm scripts/cli/main.ts check")
   })
 
   test("prints a table in which all holds, and ends with 0", () => {
@@ -790,7 +795,8 @@ describe("npm run check refuses", () => {
     [["--upto", "s99"], /^unknown chapter "s99": expected one of s01, s02, .*, s12$/],
     [["--only", ""], /^unknown chapter ""/],
     [["--upto"], /--upto/],
-    [["--everything"], /^Unknown option '--everything'/],
+    [["--everything"], /^unknown option "--everything": expected --/],
+    [["--upto", "s0\n4"], /^unknown chapter "s0\\n4"/],
     [["--upto", "s03", "--only", "s03"], /exclude each other$/],
     [["s04"], /^unexpected "s04": .* --as$/],
     [["--as", "s04"], /^--as s04 expects one file, got 0$/],

@@ -111,7 +111,7 @@ describe("npm run diff", () => {
   })
 
   test("is what package.json calls diff", () => {
-    expect(here.scriptOf("diff")).toBe("node --import tsx scripts/cli/main.ts diff")
+    expect(here.scriptOf("diff")).toBe("node --import tsx/esm scripts/cli/main.ts diff")
   })
 
   test("prints one clear line when it cannot compare, and ends with 2", () => {
@@ -291,7 +291,7 @@ describe("npm run diff refuses", () => {
     [["s04", "--width", "1e9"], /^--width expects a whole number from 20 to 1000, got "1e9"$/],
     [["s04", "--width", "19"], /^--width expects a whole number from 20 to 1000, got "19"$/],
     [["s04", "--stat", "--json"], /^--stat, --unified, --json and --markdown exclude each other$/],
-    [["s04", "--side-by-side"], /^Unknown option '--side-by-side'/],
+    [["s04", "--side-by-side"], /^unknown option "--side-by-side": expected --/],
   ]
   const runs = doBeforeAll({
     ...Object.fromEntries(MISUSES.map(([args]) => [args.join(" "), () => here.call("diff", ...args)])),

@@ -11,8 +11,8 @@ afterAll(() => fs.rmSync(temporary, { recursive: true, force: true }))
 
 describe("npm test", () => {
   test("is this command, and so is its deep tier", () => {
-    expect(here.scriptOf("test")).toBe("node --import tsx scripts/cli/main.ts test")
-    expect(here.scriptOf("test:deep")).toBe("node --import tsx scripts/cli/main.ts test --deep")
+    expect(here.scriptOf("test")).toBe("node --import tsx/esm scripts/cli/main.ts test")
+    expect(here.scriptOf("test:deep")).toBe("node --import tsx/esm scripts/cli/main.ts test --deep")
   })
 
   test("lets the checker speak alone, its rule in the first line, when an old line of a chapter is another one", async () => {

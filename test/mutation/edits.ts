@@ -2,7 +2,7 @@
  * Every small edit that the operators make in a chapter's core. An edit is found again by the declaration that it is in and by what it does, not
  * by its line: lines move whenever an earlier chapter grows.
  */
-import ts from "typescript"
+import ts from "../../scripts/course/typescript.js"
 
 /** One edit: `text` takes the place of the characters from `start` to `end`. */
 export type Edit = {

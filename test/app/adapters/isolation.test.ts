@@ -5,9 +5,9 @@
  */
 import fs from "node:fs"
 import path from "node:path"
-import ts from "typescript"
 import { describe, expect, test } from "vitest"
 import { ROOT } from "../../../scripts/course/source.ts"
+import ts from "../../../scripts/course/typescript.js"
 import { findVendor, textOf } from "../../../scripts/rules/i1.ts"
 
 const ADAPTERS = "app/adapters"
