@@ -18,7 +18,7 @@ import { RULES } from "../rules/index.ts"
 import { assertWhole, checkSteps, pairChapters, readChapters } from "../rules/judge.ts"
 import type { Finding, Step } from "../rules/rule.ts"
 import { readOptions } from "./options.ts"
-import { findTypeFaults, showLacks, showTypeFault } from "./own-file.ts"
+import { findTypeFaults, forReader, readOwn, showLacks, showTypeFault } from "./own-file.ts"
 import { describeFinding, githubAnnotation, jsonReport, tableReport } from "./report.ts"
 import { type Command, count, describeError, showFile, type Terminal, toJson, visible } from "./terminal.ts"
 
@@ -35,8 +35,9 @@ type Form = { json: boolean; github: boolean }
 function singleStep(chapter: Chapter, root: string, file?: string): Step[] {
   const previous = CHAPTERS[CHAPTERS.indexOf(chapter) - 1]
   const read = (one: Chapter, place: string = chapterFile(one, root)) => readSurface(one, place)
-  const steps = pairChapters([read(chapter, file)], previous && read(previous))
-  return file === undefined ? steps : steps.map((step) => ({ ...step, course: read(chapter) }))
+  const old = previous && read(previous)
+  if (file === undefined) return pairChapters([read(chapter)], old)
+  return pairChapters([readOwn(chapter, file)], old).map((step) => ({ ...step, course: read(chapter) }))
 }
 
 function select(
@@ -86,22 +87,6 @@ function judgeFile(
   return paint.green(
     `${showFile(file, terminal)} holds as ${chapter}: it keeps all that was there and adds what ${chapter} adds.`,
   )
-}
-
-/** A message without the words of those who maintain the course. */
-function inReadersWords(message: string): string {
-  return message
-    .replace("which the manifest does not list", "which the chapter does not add")
-    .replace(/^the manifest lists (\S+) as a part of (s\d\d)/, "$1 is a part of $2")
-    .replace("the weld", "the change of")
-}
-
-/** The findings as a reader needs them, fixed in the file at hand. */
-export function forReader(findings: readonly Finding[]): Finding[] {
-  return findings.map((finding) => {
-    const fix = RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix
-    return { ...finding, message: inReadersWords(finding.message), fix: fix.replaceAll("sNN", finding.chapter) }
-  })
 }
 
 async function runOnce({ steps: readSteps, file }: Selection, form: Form, terminal: Terminal): Promise<number> {

@@ -3,9 +3,54 @@ import fs from "node:fs"
 import os from "node:os"
 import path from "node:path"
 import { codeFrameColumns } from "@babel/code-frame"
+import { readSurface, type Surface } from "../chapter/surface.ts"
+import type { Language } from "../course/language.ts"
+import { CHAPTERS, type Chapter } from "../course/manifest.ts"
+import { readSource } from "../course/source.ts"
+import { RULES } from "../rules/index.ts"
 import type { Finding } from "../rules/rule.ts"
 import { showFile, type Terminal, visible } from "./terminal.ts"
 import { binOf, runTool } from "./tools.ts"
+
+/**
+ * Reads a reader's file as a chapter. Its banner counts however it is drawn: any dashes and spaces around the chapter's id will do, and so they do
+ * around the word of the demo.
+ */
+export function readOwn(chapter: Chapter, file: string, text: string = readSource(file)): Surface {
+  const drawn = (word: string): RegExp => new RegExp(`^//[\\s\\p{P}\\p{S}]*${word}(?![\\p{L}\\p{N}]).*$`, "imu")
+  const banners = text
+    .replace(drawn(chapter.id), (line) => (line.startsWith("// ── ") ? line : `// ── ${chapter.id} ──`))
+    .replace(drawn("demo"), (line) => (line.startsWith("// ── ") ? line : "// ── Demo ──"))
+  return readSurface(chapter, file, banners)
+}
+
+/** A message without the words of those who maintain the course. */
+export function inReadersWords(message: string): string {
+  return message
+    .replace("which the manifest does not list", "which the chapter does not add")
+    .replace(/^the manifest lists (\S+) as a part of (s\d\d)/, "$1 is a part of $2")
+    .replace(/^the manifest lists (.+) as a gain of (\S+), and/, "$1 belongs to $2 from here on, and")
+    .replace(/^the manifest lists (.+) as required by the weld (\S+), and/, "$1 belongs to the parameters of $2, and")
+    .replace(/^the manifest lists (\S+) as a weld of (s\d\d), and its text/, "$1 changes in $2, and its text")
+    .replace(/^the gain (.+) of (\S+) changes/, "$1 of $2 changes")
+    .replace(", and is no declared weld", ", and does not change in this chapter")
+    .replace(/^the weld /, "the change of ")
+}
+
+/** What is asked of a declaration because the chapter announces it, and of no helper. */
+const OF_PARTS = ["R8-UNLISTED", "R8-EXPORT", "R8-DOC"]
+
+/** The findings as a reader needs them, fixed in the file at hand. A helper of the reader's own is none. */
+export function forReader(findings: readonly Finding[]): Finding[] {
+  const parts = new Set(CHAPTERS.flatMap((chapter) => chapter.parts))
+  const isHelper = ({ symbol, message }: Finding): boolean => !message.includes("`") && !parts.has(symbol)
+  return findings
+    .filter((finding) => !OF_PARTS.includes(finding.rule) || !isHelper(finding))
+    .map((finding) => {
+      const fix = RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix
+      return { ...finding, message: inReadersWords(finding.message), fix: fix.replaceAll("sNN", finding.chapter) }
+    })
+}
 
 /** An error of the compiler. `line` and `column` count from 1. */
 export type TypeFault = { code: string; line: number; column: number; message: string }
@@ -72,9 +117,11 @@ export function showTypeFault({ code, line, column, message }: TypeFault, file: 
 }
 
 /** What a file lacks of its chapter, in one line; empty when it lacks nothing. */
-export function showLacks(findings: readonly Finding[], chapter: string): string {
+export function showLacks(findings: readonly Finding[], chapter: string, language: Language = "en"): string {
   const lacks = findings.flatMap((finding) =>
     finding.lacks === undefined ? [] : [finding.lacks.replaceAll(/\s+/g, " ")],
   )
-  return lacks.length === 0 ? "" : `${chapter} still lacks: ${lacks.join(", ")}.`
+  const list = lacks.join(language === "zh" ? "、" : ", ")
+  const text = { en: `${chapter} still lacks: ${list}.`, zh: `${chapter} 还差：${list}。` }
+  return lacks.length === 0 ? "" : text[language]
 }

@@ -2,8 +2,7 @@
 import fs from "node:fs"
 import path from "node:path"
 import { type Declaration, readSurface } from "../chapter/surface.ts"
-import { forReader } from "../cli/check.ts"
-import { findTypeFaults } from "../cli/own-file.ts"
+import { findTypeFaults, forReader, readOwn } from "../cli/own-file.ts"
 import type { Terminal } from "../cli/terminal.ts"
 import { InputError } from "../course/input-error.ts"
 import type { Language, Text } from "../course/language.ts"
@@ -83,9 +82,13 @@ async function findWrong(chapter: Chapter, progress: Progress, terminal: Termina
   const file = progress.fileOf(chapter)
   const before = CHAPTERS[CHAPTERS.indexOf(chapter) - 1]
   try {
-    const surface = readSurface(chapter, file, readPlain(file))
+    const surface = readOwn(chapter, file, readPlain(file))
     const own = progress.markOf(chapter).fromOwn ? progress.ownBefore(chapter) : undefined
-    const old = before && readSurface(before, own?.file ?? chapterFile(before, terminal.root), own?.text)
+    const old =
+      before &&
+      (own === undefined
+        ? readSurface(before, chapterFile(before, terminal.root))
+        : readOwn(before, own.file, own.text))
     const steps = pairChapters([surface], old).map((step) => ({ ...step, course: readSurface(chapter) }))
     const [finding] = forReader(checkSteps(steps)).filter(({ lacks }) => lacks === undefined)
     if (finding !== undefined) {
@@ -132,7 +135,7 @@ export function declarationsIn(chapter: Chapter, file: string, names: readonly s
   const found = new Map<string, string>()
   let core: Declaration[]
   try {
-    core = readSurface(chapter, file, readPlain(file)).core
+    core = readOwn(chapter, file, readPlain(file)).core
   } catch {
     return found
   }

@@ -2,10 +2,11 @@
  * The file that a reader begins a chapter with: the chapter before, with the new banner, the new types and signatures, marks in the old functions
  * that have to change, and the new demo, so that it can be started at any time.
  */
-import ts from "typescript"
+
 import { mergeTexts } from "../chapter/merge.ts"
 import { type Declaration, type Member, readSurface, type Surface } from "../chapter/surface.ts"
 import { CHAPTERS, type Chapter } from "../course/manifest.ts"
+import ts from "../course/typescript.js"
 
 /** The longest line of a mark, in characters. */
 const WIDTH = 118

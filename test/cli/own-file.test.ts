@@ -1,0 +1,78 @@
+import fs from "node:fs"
+import path from "node:path"
+import { describe, expect, test } from "vitest"
+import { readSurface } from "../../scripts/chapter/surface.ts"
+import { forReader, inReadersWords, readOwn, showLacks } from "../../scripts/cli/own-file.ts"
+import { findChapter } from "../../scripts/course/manifest.ts"
+import { ROOT } from "../../scripts/course/source.ts"
+import { checkSteps, pairChapters } from "../../scripts/rules/judge.ts"
+import type { Finding } from "../../scripts/rules/rule.ts"
+import { here, replaceOnce } from "../support/commands.ts"
+
+const s05 = findChapter("s05")
+const course = here.read("s05")
+const BANNER = /^\/\/ ── s05 .*$/m
+const DEMO = /^\/\/ ── Demo .*$/m
+
+function findingsIn(text: string): Finding[] {
+  const old = readSurface(findChapter("s04"))
+  return forReader(checkSteps(pairChapters([readOwn(s05, "code.ts", text)], old)))
+}
+
+describe("a reader's own file", () => {
+  test.each([
+    "//s05",
+    "// s05",
+    "// -- s05 --",
+    "// ===== S05: Hooks =====",
+    "// — s05 — hooks",
+    "//──s05──",
+    "//\ts05",
+  ])("may draw its banner as %j", (banner) => expect(findingsIn(course.replace(BANNER, banner))).toEqual([]))
+
+  test.each(["// Demo", "//---- demo ----"])("may draw that of the demo as %j", (banner) =>
+    expect(findingsIn(course.replace(DEMO, banner))).toEqual([]),
+  )
+
+  test("without a banner is told which line to write, to the letter", () => {
+    const [finding] = findingsIn(course.replace(BANNER, "// s055"))
+    expect(finding?.fix).toContain("`// ── s05 ──`")
+    expect(finding?.fix).not.toContain("sNN")
+  })
+
+  test("may have helpers of its own, exported or not, but no part of a later chapter", () => {
+    const at = "/** A door. Asks the before-hook"
+    const helper = (name: string): string =>
+      replaceOnce(
+        course,
+        at,
+        `/** Says no to a call. */\nexport function ${name}(): never {\n  throw new Error("no")\n}\n\n${at}`,
+      )
+    expect(findingsIn(helper("sayNo"))).toEqual([])
+    expect(findingsIn(helper("sayNo").replace("export function sayNo", "function sayNo"))).toEqual([])
+    expect(findingsIn(helper("loadPackage")).map(({ symbol }) => symbol)).toContain("loadPackage")
+  })
+
+  test("is told of what is wrong in no word of those who maintain the course", () => {
+    const rules = path.join(ROOT, "scripts", "rules")
+    const messages = fs
+      .readdirSync(rules)
+      .flatMap((name) => fs.readFileSync(path.join(rules, name), "utf8").split("\n"))
+      // Rules about the manifest itself find nothing in a reader's file.
+      .filter((line) => !/twice|no reason|no title|one reason|another place|empty list|does not say what/.test(line))
+      .flatMap((line) =>
+        [.../`((?:[^`\\]|\\.)*)`/g[Symbol.matchAll](line)].map(([, text = ""]) => text.replaceAll("\\`", "`")),
+      )
+      .filter((text) => /\b(manifest|weld|gain)\b/.test(text) && !text.includes("scripts/course"))
+      .map((text) => text.replaceAll(/\$\{(?:chapter\.)?id\}/g, "s05").replaceAll(/\$\{[^}]*\}/g, "thing"))
+    expect(messages.length).toBeGreaterThan(5)
+    expect(messages.map(inReadersWords).filter((text) => /\b(manifest|welds?|gains?)\b/.test(text))).toEqual([])
+  })
+
+  test("says in either language what is not written yet", () => {
+    const lacking = [{ lacks: "ToolHooks" }, { lacks: "hooks?:\n  ToolHooks" }] as Finding[]
+    expect(showLacks(lacking, "s05")).toBe("s05 still lacks: ToolHooks, hooks?: ToolHooks.")
+    expect(showLacks(lacking, "s05", "zh")).toBe("s05 还差：ToolHooks、hooks?: ToolHooks。")
+    expect(showLacks([], "s05", "zh")).toBe("")
+  })
+})
