@@ -104,6 +104,8 @@ function fail(test: Test, message: string): void {
 function makeRunner(job: Job, load: () => Promise<unknown>): VitestRunner {
   const wanted = job.tests === undefined ? undefined : new Set(job.tests)
   let left = job.failures
+  let isOwnWrong = false
+  const isOwn = (task: Task): boolean => (pathOf(task)[0] ?? "").startsWith(`${job.chapter} `)
   return {
     config: {
       root: process.cwd(),
@@ -133,11 +135,15 @@ function makeRunner(job: Job, load: () => Promise<unknown>): VitestRunner {
         type: "collected",
         tests: tests.filter((test) => test.mode === "run").map((test) => pathOf(test).join(" > ")),
       })
-      if (job.tests?.length === 0) for (const test of tests) test.mode = "skip"
+      if (job.ownFirst)
+        for (const file of files) file.tasks.sort((one, other) => Number(isOwn(other)) - Number(isOwn(one)))
       if (wanted !== undefined) for (const test of tests) if (!wanted.has(pathOf(test).join(" > "))) test.mode = "skip"
     },
     onBeforeRunTask(test: Test) {
-      if (left === 0) test.mode = "skip"
+      if (left === 0 || (job.ownFirst && isOwnWrong && !isOwn(test))) {
+        test.mode = "skip"
+        return
+      }
       current = pathOf(test).join(" > ")
       played = []
       stray = []
@@ -152,6 +158,7 @@ function makeRunner(job: Job, load: () => Promise<unknown>): VitestRunner {
       if (stray.length > 0) fail(test, `a promise was rejected and nobody caught it: ${show(stray[0])}`)
       if (test.result.state === "fail") {
         left--
+        isOwnWrong ||= isOwn(test)
         send({ type: "failed", failure: readFailure(test) })
       } else if (test.result.state === "pass") send({ type: "passed", test: current, ...(job.play && { played }) })
     },

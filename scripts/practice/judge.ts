@@ -15,6 +15,8 @@ export type Job = {
   program: string
   tests?: string[]
   failures: number
+  /** Whether the chapter's own parts come first, and the others only when all of those have passed. */
+  ownFirst?: boolean
   /** Whether to tell what was played in tests that pass, too. */
   play?: boolean
 }

@@ -31,7 +31,8 @@ export type Look = {
 export async function lookAt(chapter: Chapter, judge: Judge, progress: Progress, terminal: Terminal): Promise<Look> {
   const file = progress.fileOf(chapter)
   const steps = stepsOf(chapter)
-  const verdict = await judge.run(file, { chapter: chapter.id, failures: Number.POSITIVE_INFINITY })
+  const job = { chapter: chapter.id, failures: Number.POSITIVE_INFINITY, ownFirst: true }
+  const verdict = await judge.run(file, job)
   const mark = progress.markOf(chapter)
   const { tests, trouble } = verdict
   const passed = new Set(verdict.passed)
