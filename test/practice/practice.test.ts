@@ -8,7 +8,7 @@ import { CHAPTERS, findChapter } from "../../scripts/course/manifest.ts"
 import { HEIGHT } from "../../scripts/practice/show.ts"
 import { makeStart } from "../../scripts/practice/start.ts"
 import { Copy, here, makeTemporaryFolder, type Run, recordTerminal, replaceOnce } from "../support/commands.ts"
-import { ends } from "../support/tier.ts"
+import { DEEP, ends } from "../support/tier.ts"
 
 const folder = makeTemporaryFolder()
 let copy: Copy
@@ -85,7 +85,7 @@ describe("npm run practice", () => {
     expect((await practice()).stdout).toMatch(/^s02 Tools +■□□ +step 2 of 3$/m)
   })
 
-  test("ends with exit code 0 where the chapter is written, whatever its line ends are", async () => {
+  test.runIf(DEEP)("ends with exit code 0 where the chapter is written, whatever its line ends are", async () => {
     write(
       "s02",
       started(
@@ -122,7 +122,7 @@ describe("npm run practice", () => {
     expect(read("s03")).toContain("// s03 changes this: The answer is collected from a stream")
   })
 
-  test("and in the course's where the reader's has other lines in the places that change", async () => {
+  test.runIf(DEEP)("and in the course's where the reader's has other lines in the places that change", async () => {
     const HEAD = "input: ProviderInput): Promise<AssistantMessage> {\n"
     const answer = (id: string): string => replaceOnce(here.read(id), HEAD, `${HEAD}  // A line of the reader's.\n`)
     write("s01", answer("s01"))
@@ -148,7 +148,7 @@ describe("npm run practice", () => {
     )
   })
 
-  test("looks at the rules and the types when every test passes", async () => {
+  test.runIf(DEEP)("looks at the rules and the types when every test passes", async () => {
     fs.rmSync(path.join(copy.root, "my"), { recursive: true, force: true })
     write("s02", here.read("s02").replace("/** A readable text for", "/** A good text for"))
     expect((await practice("s02")).stdout).toMatch(/one rule does not hold: line \d+: /)
@@ -277,7 +277,7 @@ describe("npm run practice in a terminal", () => {
     expect(await run).toBe(0)
   })
 
-  test("marks the first deviation, in Chinese too, and ends when nobody reads along", async () => {
+  test.runIf(DEEP)("marks the first deviation, in Chinese too, and ends when nobody reads along", async () => {
     write("s01", replaceOnce(here.read("s01"), "content: prompt.toWellFormed() }", 'content: "" }'))
     const person = new Person("zh_CN.UTF-8")
     const run = runCommand(command, ["s01"], person.terminal)
