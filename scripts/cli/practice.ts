@@ -70,6 +70,8 @@ async function work(
     let due = Promise.resolve()
     let timer: NodeJS.Timeout | undefined
     let isOver = false
+    // A page about what the file was before the last save is of no use.
+    let version = 0
     const leave = (how: "next" | "quit"): void => {
       if (isOver) return
       isOver = true
@@ -83,12 +85,14 @@ async function work(
     }
     const look = (): void =>
       then(async () => {
+        const seen = version
         const lines = await session.look()
-        if (!isOver) show(lines)
+        if (!isOver && seen === version) show(lines)
       })
     watcher.on("all", (_event, changed) => {
       if (path.resolve(changed) !== file && path.resolve(changed) !== path.dirname(file)) return
       clearTimeout(timer)
+      version++
       // A run on what the file was is of no use any more; most of all one that does not end.
       judge.cancel()
       timer = setTimeout(look, SETTLE)
@@ -99,9 +103,10 @@ async function work(
     const stopKeys = screen.listen((key) => {
       if (key === "q") return leave("quit")
       then(async () => {
+        const seen = version
         const { outcome, lines } = await session.press(key)
         if (outcome !== "stay") leave(outcome)
-        else if (lines !== undefined) show(lines)
+        else if (lines !== undefined && seen === version) show(lines)
       })
     })
     terminal.closed.addEventListener("abort", () => leave("quit"))
@@ -152,6 +157,9 @@ export const command: Command = {
       terminal.out(showOverview(new Progress(terminal.root), page))
       return 0
     }
-    return practice(findChapter(name), values.blank, page, terminal)
+    const chapter = findChapter(name)
+    if (values.blank && chapter === CHAPTERS[0])
+      throw new InputError(`there is no chapter before ${chapter.id}: leave --blank away`)
+    return practice(chapter, values.blank, page, terminal)
   },
 }

@@ -6,6 +6,7 @@ import { once } from "node:events"
 import { inspect } from "node:util"
 import { type File, startTests, type Task, type Test, type VitestRunner } from "@vitest/runner"
 import { Driver, type ProviderEvent, type Reply } from "../../test/support/driver.ts"
+import type { Text } from "../course/language.ts"
 import { describeMessage } from "../lab/session.ts"
 import type { Failure, Job, Played, Report } from "./judge.ts"
 
@@ -36,26 +37,32 @@ function testsIn(task: Task): Test[] {
   return task.type === "test" ? [task] : task.tasks.flatMap(testsIn)
 }
 
-/** A piece of what the scripted model says, in a few words. */
-function describeEvent(event: ProviderEvent): string {
-  if (event?.type === "text_delta") return `says ${JSON.stringify(event.text)}`
+/** A piece of what the scripted model says, in a few words; nothing for what begins a message. */
+function describeEvent(event: ProviderEvent): Text[] {
+  if (event?.type === "message_start") return []
+  if (event?.type === "text_delta") {
+    const words = JSON.stringify(event.text)
+    return [{ en: `says ${words}`, zh: `说 ${words}` }]
+  }
   if (event?.type === "tool_call") {
     const { id, name, input } = event.call ?? {}
-    return `calls ${String(name)}(${Object.values(input ?? {})
+    const call = `${String(name)}(${Object.values(input ?? {})
       .map(String)
-      .join(", ")}) as ${JSON.stringify(id)}`
+      .join(", ")})`
+    return [{ en: `calls ${call} as ${JSON.stringify(id)}`, zh: `调用 ${call}，id 是 ${JSON.stringify(id)}` }]
   }
-  if (event?.type === "message_end") return `ends with ${JSON.stringify(event.stopReason)}`
-  return event?.type === "message_start" ? "" : show(event)
+  if (event?.type === "message_end") {
+    const reason = JSON.stringify(event.stopReason)
+    return [{ en: `ends with ${reason}`, zh: `以 ${reason} 结束` }]
+  }
+  return [{ en: `sends ${show(event)}`, zh: `发来 ${show(event)}` }]
 }
 
-function describeReply(reply: Reply): string {
-  if (reply instanceof Error) return `fails: ${reply.message}`
-  if (!Array.isArray(reply)) return "answers as the test works it out"
-  return reply
-    .map(describeEvent)
-    .filter((text) => text !== "")
-    .join(", ")
+function describeReply(reply: Reply): Text {
+  if (reply instanceof Error) return { en: `fails: ${reply.message}`, zh: `失败：${reply.message}` }
+  if (!Array.isArray(reply)) return { en: "does what the test works out", zh: "由测试现算出来" }
+  const events = reply.flatMap(describeEvent)
+  return { en: events.map(({ en }) => en).join(", "), zh: events.map(({ zh }) => zh).join("，") }
 }
 
 /** Keeps what goes into each turn of a test and what comes of it. */

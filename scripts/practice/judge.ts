@@ -24,7 +24,8 @@ export type Job = {
 /** A turn of a test: what went in, and the history behind it. */
 export type Played = {
   prompt: string
-  replies: string[]
+  /** What the scripted model does, an entry for each request. */
+  replies: Text[]
   lines: string[]
 }
 

@@ -3,14 +3,14 @@ import fs from "node:fs"
 import path from "node:path"
 import { createTwoFilesPatch } from "diff"
 import { showSideBySide } from "../cli/lab.ts"
-import { showFile, type Terminal, visible } from "../cli/terminal.ts"
+import { showFile, type Terminal } from "../cli/terminal.ts"
 import { CHAPTERS, type Chapter } from "../course/manifest.ts"
 import { chapterFile } from "../course/source.ts"
 import { firstDeviation, type Transcript } from "../lab/session.ts"
 import type { Judge, Played } from "./judge.ts"
 import { declarationsIn, type Look, lookAt, placeInBook } from "./look.ts"
 import { type Progress, writeFile } from "./progress.ts"
-import { firstDifference, fitPage, fold, HEIGHT, nameOf, type Page, pick, showLook } from "./show.ts"
+import { cutLine, firstDifference, fitPage, fold, HEIGHT, nameOf, type Page, pick, showLook } from "./show.ts"
 import { beginChapter } from "./start.ts"
 
 /** The widest that a page gets, in columns. */
@@ -194,7 +194,7 @@ export class Session {
     const name = fold(nameOf(failure), this.#page, "", 3)
     if (left.lines.length === 0) {
       const { expected = "", actual = failure.message } = failure
-      const [wanted, came] = firstDifference(expected, actual)
+      const [wanted, came] = firstDifference(expected, actual, this.#page.width - 16)
       return this.#fit([
         ...name,
         "",
@@ -245,7 +245,7 @@ export class Session {
       if (mine === theirs) return []
       const patch = createTwoFilesPatch("", "", `${mine}\n`, `${theirs}\n`, "", "", { context: 1 })
       return [
-        this.#page.paint.bold(name),
+        `  ${name}`,
         ...patch
           .split("\n")
           .slice(4)
@@ -254,15 +254,16 @@ export class Session {
     })
     if (lines.length === 0) return this.#fit(this.#tell("Yours reads as the course's does.", "你写的和课程一样。"))
     const { paint } = this.#page
-    const colored = lines.map((line) =>
-      line.startsWith("+") ? paint.green(visible(line)) : line.startsWith("-") ? paint.red(visible(line)) : line,
-    )
+    const colored = lines.map((line) => {
+      const shown = cutLine(line, this.#page)
+      return line.startsWith("+") ? paint.green(shown) : line.startsWith("-") ? paint.red(shown) : shown
+    })
     const room = HEIGHT - 5
     const more = colored.length - room
     const where = path.posix.join(this.chapter.folder, "code.ts")
     return this.#fit([
       this.#say("- yours, + the course's", "- 你的，+ 课程的"),
-      ...colored.slice(0, room).map((line) => fold(line, this.#page, "", 1)[0] ?? ""),
+      ...colored.slice(0, room),
       ...(more > 0 ? [this.#say(`and ${more} lines more: see ${where}`, `还有 ${more} 行：见 ${where}`)] : []),
     ])
   }

@@ -49,12 +49,42 @@ export function nameOf({ path: names }: Pick<Failure, "path">): string {
   return names.slice(1).join(": ")
 }
 
-/** The lines in which two texts differ first, with the line before as a bearing. */
-export function firstDifference(expected: string, actual: string): [string, string] {
-  const [left, right] = [expected.split("\n"), actual.split("\n")]
+/** A line that fits, with a mark where it was cut. */
+export function cutLine(text: string, { width }: Pick<Page, "width">): string {
+  const shown = visible(text)
+  if (stringWidth(shown) <= width) return shown
+  const [first = ""] = wrapAnsi(shown, width - 1, { hard: true, wordWrap: false, trim: false }).split("\n")
+  return `${first}…`
+}
+
+/** Braces of what stands on one line already, so that what is around it can follow. */
+const FOLDED = { "{": "\uE000", "}": "\uE001", "[": "\uE002", "]": "\uE003" } as const
+
+/** A value that stands on many lines, with each part of it on one line that fits there. */
+export function compact(text: string, width: number): string {
+  const part = /([{[])\n((?:[^\n{}[\]]*\n)+?) *([}\]])/g
+  const empty = text.replaceAll("{}", `${FOLDED["{"]}${FOLDED["}"]}`).replaceAll("[]", `${FOLDED["["]}${FOLDED["]"]}`)
+  let [before, now] = ["", empty.replaceAll(/^( *)"(\w+)": /gm, "$1$2: ")]
+  while (before !== now) {
+    before = now
+    now = now.replaceAll(part, (whole, open: keyof typeof FOLDED, body: string, close: keyof typeof FOLDED) => {
+      const inner = body
+        .trim()
+        .replaceAll(/,?\n */g, ", ")
+        .replace(/,$/, "")
+      return inner.length + 4 > width ? whole : `${FOLDED[open]} ${inner} ${FOLDED[close]}`
+    })
+  }
+  const back = new Map(Object.entries(FOLDED).map(([brace, folded]) => [folded as string, brace]))
+  return now.replaceAll(/[\uE000-\uE003]/g, (folded) => back.get(folded) ?? "")
+}
+
+/** The lines in which two values differ first, with the line before as a bearing. */
+export function firstDifference(expected: string, actual: string, width: number): [string, string] {
+  const [left, right] = [expected, actual].map((text) => compact(text, width).split("\n")) as [string[], string[]]
   let index = 0
   while (index < left.length && index < right.length && left[index] === right[index]) index++
-  const cut = (lines: string[]): string => lines.slice(Math.max(0, index - 1), index + MOST_LINES).join("\n")
+  const cut = (lines: string[]): string => lines.slice(Math.max(0, index - 1), index + MOST_LINES - 1).join("\n")
   return [cut(left), cut(right)]
 }
 
@@ -77,18 +107,19 @@ export function showFailure(failure: Failure, file: string, page: Page): string[
       : fold(
           [
             say(`the person: ${JSON.stringify(turn.prompt)}`, `人：${JSON.stringify(turn.prompt)}`),
-            ...turn.replies.map((reply) => say(`the model: ${reply}`, `模型：${reply}`)),
+            ...turn.replies.map((reply) => say(`the model: ${reply.en}`, `模型：${reply.zh}`)),
           ].join("\n"),
           page,
           lead("fed in", "输入"),
         )
-  if (failure.expected === undefined || failure.actual === undefined)
+  // Where nothing was expected, the message says more than "undefined".
+  if (failure.expected === undefined || failure.actual === undefined || failure.expected === "undefined")
     return [
       ...fold(nameOf(failure), page, `${paint.red("✗")} `, 3),
       ...fed,
       ...fold(`${message}${place}`, page, lead("came", "得到")),
     ]
-  const [expected, actual] = firstDifference(failure.expected, failure.actual)
+  const [expected, actual] = firstDifference(failure.expected, failure.actual, page.width - 14)
   return [
     ...fold(nameOf(failure), page, `${paint.red("✗")} `, 3),
     ...fed,

@@ -173,6 +173,7 @@ describe("npm run practice", () => {
     [["s13"], 'unknown chapter "s13"'],
     [["s01", "s02"], 'expected one chapter, got "s01 s02"'],
     [["--blank"], "--blank says how a file begins: name its chapter"],
+    [["s01", "--blank"], "there is no chapter before s01: leave --blank away"],
     [["--lang", "fr"], '--lang expects zh or en, got "fr"'],
   ])("refuses %j", async (args, reason) => {
     const run = await practice(...args)
