@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { openTerminal, runCommand } from "../scripts/cli/terminal.ts"
+import { command as practice } from "../scripts/cli/practice.ts"
+import { openTerminal, runCommand, type Terminal } from "../scripts/cli/terminal.ts"
 import { InputError } from "../scripts/course/input-error.ts"
 import { ROOT } from "../scripts/course/source.ts"
 import { compileContestants } from "./compile.ts"
@@ -147,6 +148,85 @@ function* compareChecks({ repeat }: Options): Generator<Row[]> {
   }
 }
 
+/** A reader at a terminal that nobody sees: saves, and waits for the page. */
+class Reader {
+  #file: string
+  #pages: string[] = []
+  #wake = (): void => {}
+  #press: (key: string) => void = () => {}
+  #run: Promise<number>
+
+  /** Begins a chapter in a folder. */
+  constructor(chapter: string, folder: string) {
+    this.#file = join(folder, "my", chapter, "code.ts")
+    const terminal: Terminal = {
+      ...openTerminal(),
+      root: folder,
+      out: (page) => {
+        this.#pages.push(page)
+        this.#wake()
+      },
+      screen: {
+        clear: () => {},
+        listen: (hear) => {
+          this.#press = hear
+          return () => {}
+        },
+      },
+    }
+    this.#run = runCommand(practice, [chapter], terminal)
+  }
+
+  /** Saves, and gives how many milliseconds it took to the page that answers. */
+  async save(): Promise<number> {
+    // The next run's process is made ready behind each page; nobody saves in that very moment.
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    const begin = performance.now()
+    appendFileSync(this.#file, "\n")
+    await this.see()
+    return performance.now() - begin
+  }
+
+  /** Waits for the next page. */
+  async see(): Promise<void> {
+    while (this.#pages.length === 0)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    this.#pages.shift()
+  }
+
+  async leave(): Promise<void> {
+    this.#press("q")
+    await this.#run
+  }
+}
+
+/** Practice, from a save to the page that answers it, beside the start of the chapter's demo. */
+async function* comparePractice({ repeat }: Options): AsyncGenerator<Row[]> {
+  for (const chapter of DEMOS) {
+    const folder = mkdtempSync(join(tmpdir(), "bench-practice-"))
+    const reader = new Reader(chapter.slice(0, 3), folder)
+    try {
+      const samples = new Map<string, number[]>([
+        ["save to answer", []],
+        ["demo", []],
+      ])
+      await reader.see()
+      for (let turn = 0; turn < repeat; turn++) {
+        samples.get("save to answer")?.push(await reader.save())
+        const begin = performance.now()
+        runFile(`start ${chapter}`, ["--import", "tsx", join(ROOT, chapter, "code.ts")], "ignore")
+        samples.get("demo")?.push(performance.now() - begin)
+      }
+      yield compareWithOthers({ suite: "practice", task: chapter, unit: "ms" }, samples)
+    } finally {
+      await reader.leave()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+}
+
 /** What of the app is measured: with how much, in which unit. The first of the names is held against the others. */
 const APP = [
   { suite: "append", names: ["app", "floor"], size: ENTRIES, task: `entries: ${ENTRIES}`, unit: "us/entry" },
@@ -167,23 +247,24 @@ function* compareApp({ repeat, peers = "", names }: Options): Generator<Row[]> {
   }
 }
 
-function* compareAll(options: Options): Generator<Row[]> {
+async function* compareAll(options: Options): AsyncGenerator<Row[]> {
   const { only } = options
   if (only === undefined || only === "loop") yield* compareLoops(options)
   if (only === undefined || only === "session") yield* compareSessions(options)
   if (only === undefined || only === "start") yield* compareStarts(options)
   if (only === undefined || only === "check") yield* compareChecks(options)
+  if (only === undefined || only === "practice") yield* comparePractice(options)
   if (only === undefined || only === "app") yield* compareApp(options)
 }
 
-function main(args: string[]): number {
+async function main(args: string[]): Promise<number> {
   const options = parseOptions(args)
   compiled = compileContestants()
   const report: Report = { node: process.version, repeat: options.repeat, rows: [] }
   const print = options.json ? () => {} : (line: string) => console.log(line)
   print(`Node ${report.node}; processes per figure: ${report.repeat}; ratio: the first of a task over this one`)
   print(HEADER)
-  for (const rows of compareAll(options)) {
+  for await (const rows of compareAll(options)) {
     report.rows.push(...rows)
     for (const row of rows) print(formatRow(row))
   }

@@ -21,14 +21,14 @@ export type Options = {
 
 /** The flags that there are. */
 export const USAGE =
-  "[--only loop|session|start|check|app] [--rounds 100,1000] [--repeat 7] [--peers DIR [--names pi081,pi]] [--json] [--strict]"
-const PARTS = ["loop", "session", "start", "check", "app"]
+  "[--only loop|session|start|check|practice|app] [--rounds 100,1000] [--repeat 7] [--peers DIR [--names pi081,pi]] [--json] [--strict]"
+const PARTS = ["loop", "session", "start", "check", "practice", "app"]
 
 /** Reads the command line. Throws with one line that says what was expected and what came. */
 export function parseOptions(args: string[]): Options {
   const { only, rounds, repeat, peers, names, json, strict } = parseFlags(args)
   if (only !== undefined && !PARTS.includes(only))
-    throw new InputError(`--only: expected loop, session, start, check or app, got "${only}"`)
+    throw new InputError(`--only: expected loop, session, start, check, practice or app, got "${only}"`)
   if (names !== undefined && peers === undefined)
     throw new InputError(`--names: expected --peers DIR beside it, got "${names}" alone`)
   return {

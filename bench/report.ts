@@ -1,10 +1,20 @@
 import { median } from "./figures.ts"
 
 /**
- * What is compared: a tool round, its growth within a run, the rebuild of a long path, the start of a chapter's demo, the check; and of the app, adding
+ * What is compared: a tool round, its growth within a run, the rebuild of a long path, the start of a chapter's demo, the check, practice from a save to its answer; and of the app, adding
  * to a session file and opening one, a prompt over HTTP, and a run with many listeners.
  */
-export type Suite = "loop" | "growth" | "rebuild" | "start" | "check" | "append" | "open" | "prompt" | "events"
+export type Suite =
+  | "loop"
+  | "growth"
+  | "rebuild"
+  | "start"
+  | "check"
+  | "practice"
+  | "append"
+  | "open"
+  | "prompt"
+  | "events"
 
 /** What a row is about. */
 export type Subject = {
@@ -44,6 +54,7 @@ const BOUNDS: Record<Suite, Record<string, number>> = {
   rebuild: { floor: 1.5, pi081: 0.1 },
   start: { "empty file": 1.15 },
   check: { "tsc --noEmit": 3.5 },
+  practice: { demo: 2 },
   append: { floor: 1.5 },
   open: { "lines only": 2, pi081: 1 },
   prompt: {},

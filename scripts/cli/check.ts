@@ -20,7 +20,7 @@ import { RULES } from "../rules/index.ts"
 import { assertWhole, checkSteps, pairChapters, readChapters } from "../rules/judge.ts"
 import type { Finding, Step } from "../rules/rule.ts"
 import { readOptions } from "./options.ts"
-import { findTypeFaults, showLacks, showTypeFault } from "./own-file.ts"
+import { findTypeFaults, forReader, readOwn, showLacks, showTypeFault } from "./own-file.ts"
 import { describeFinding, githubAnnotation, jsonReport, tableReport } from "./report.ts"
 import { type Command, count, describeError, showFile, type Terminal, toJson, visible } from "./terminal.ts"
 
@@ -37,8 +37,9 @@ type Form = { json: boolean; github: boolean; language: Language }
 function singleStep(chapter: Chapter, root: string, file?: string): Step[] {
   const previous = CHAPTERS[CHAPTERS.indexOf(chapter) - 1]
   const read = (one: Chapter, place: string = chapterFile(one, root)) => readSurface(one, place)
-  const steps = pairChapters([read(chapter, file)], previous && read(previous))
-  return file === undefined ? steps : steps.map((step) => ({ ...step, course: read(chapter) }))
+  const old = previous && read(previous)
+  if (file === undefined) return pairChapters([read(chapter)], old)
+  return pairChapters([readOwn(chapter, file)], old).map((step) => ({ ...step, course: read(chapter) }))
 }
 
 function select(
@@ -104,15 +105,6 @@ function judgeFile(
       `${name} 当作 ${chapter} 成立：原有的都在，${chapter} 该加的都加了。`,
     ),
   )
-}
-
-/** The findings as a reader needs them, fixed in the file at hand. */
-function forReader(findings: readonly Finding[]): Finding[] {
-  return findings.map((finding) => {
-    const { en, zh } = RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix
-    const named = (text: string): string => text.replaceAll("sNN", finding.chapter)
-    return { ...finding, message: finding.forReader ?? finding.message, fix: { en: named(en), zh: named(zh) } }
-  })
 }
 
 async function runOnce({ steps: readSteps, file }: Selection, form: Form, terminal: Terminal): Promise<number> {
@@ -186,30 +178,27 @@ async function watch(selection: Selection, form: Form, terminal: Terminal): Prom
     } catch (error) {
       err(`error: ${visible(describeError(error as Error, terminal))}`)
     }
-    const say = form.json ? err : out
-    say(paint.dim(sayIn(form.language)("Watching; Ctrl+C ends.", "看着文件，按 Ctrl+C 结束。")))
+    const print = form.json ? err : out
+    print(paint.dim(sayIn(form.language)("Watching; Ctrl+C ends.", "看着文件，按 Ctrl+C 结束。")))
   }
   const files = [...Object.values(chapterFiles(root)), ...(selection.file === undefined ? [] : [selection.file])]
-  const watchers: fs.FSWatcher[] = []
+  const folders = [...new Set(files.map((file) => path.dirname(file)))].filter((folder) => fs.existsSync(folder))
+  const { watch: watchFolders } = await import("chokidar")
+  const watcher = watchFolders(folders, { ignoreInitial: true, depth: 0 })
   let timer: NodeJS.Timeout | undefined
-  for (const folder of new Set(files.map((file) => path.dirname(file)))) {
-    if (!fs.existsSync(folder)) continue
-    try {
-      const watcher = fs.watch(folder, () => {
-        clearTimeout(timer)
-        timer = setTimeout(() => void again(), 50)
-      })
-      watchers.push(watcher)
-    } catch (error) {
-      throw new InputError(`${showFile(folder, terminal)} cannot be watched: ${(error as Error).message}`)
-    }
-  }
+  watcher.on("all", () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => void again(), 50)
+  })
+  await new Promise<void>((resolve, reject) => {
+    watcher.once("ready", resolve)
+    watcher.on("error", (error) => reject(new InputError(`the files cannot be watched: ${String(error)}`)))
+  })
   await again()
-  return new Promise((resolve) =>
+  return new Promise((resolve, reject) =>
     closed.addEventListener("abort", () => {
       clearTimeout(timer)
-      for (const watcher of watchers) watcher.close()
-      resolve(0)
+      watcher.close().then(() => resolve(0), reject)
     }),
   )
 }

@@ -2,7 +2,17 @@
 import type { Command } from "./terminal.ts"
 
 /** The name of a command. */
-export type CommandName = "check" | "check:mutants" | "carry" | "diff" | "docs" | "exercise" | "lab" | "ladder" | "test"
+export type CommandName =
+  | "check"
+  | "check:mutants"
+  | "carry"
+  | "diff"
+  | "docs"
+  | "exercise"
+  | "lab"
+  | "ladder"
+  | "practice"
+  | "test"
 
 /** Loads a command. */
 export const COMMANDS: Readonly<Record<CommandName, () => Promise<{ command: Command }>>> = {
@@ -14,5 +24,6 @@ export const COMMANDS: Readonly<Record<CommandName, () => Promise<{ command: Com
   exercise: () => import("./exercise.ts"),
   lab: () => import("./lab.ts"),
   ladder: () => import("./ladder.ts"),
+  practice: () => import("./practice.ts"),
   test: () => import("./test.ts"),
 }

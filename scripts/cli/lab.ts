@@ -38,7 +38,7 @@ import {
 } from "./terminal.ts"
 
 /** How a report is printed: how wide, in which colors, in which language. */
-type Style = {
+export type Style = {
   width: number
   paint: ChalkInstance
   /** One of two texts. */
@@ -50,9 +50,15 @@ type Style = {
 const LEAST_COLUMN = 12
 
 /** How the two columns of a comparison are called. */
-type Heads = { left: string; right: string }
+export type Heads = { left: string; right: string }
 
-function showSideBySide(baseline: Transcript, run: Trial | undefined, heads: Heads, style: Style): string {
+/** Two transcripts side by side, with the first deviation marked. */
+export function showSideBySide(
+  baseline: Transcript,
+  run: Pick<Trial, "deviation" | "transcript"> | undefined,
+  heads: Heads,
+  style: Pick<Style, "width" | "paint">,
+): string {
   const { paint } = style
   const half = Math.max(LEAST_COLUMN, Math.floor((style.width - 8) / 2))
   const cell = (text: string): string => (text.length > half ? `${text.slice(0, half - 1)}…` : text.padEnd(half))

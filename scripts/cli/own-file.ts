@@ -3,10 +3,42 @@ import fs from "node:fs"
 import os from "node:os"
 import path from "node:path"
 import { codeFrameColumns } from "@babel/code-frame"
+import { readSurface, type Surface } from "../chapter/surface.ts"
 import type { Language } from "../course/language.ts"
+import { CHAPTERS, type Chapter } from "../course/manifest.ts"
+import { readSource } from "../course/source.ts"
+import { RULES } from "../rules/index.ts"
 import type { Finding } from "../rules/rule.ts"
 import { showFile, type Terminal, visible } from "./terminal.ts"
 import { binOf, runTool } from "./tools.ts"
+
+/**
+ * Reads a reader's file as a chapter. Its banner counts however it is drawn: any dashes and spaces around the chapter's id will do, and so they do
+ * around the word of the demo.
+ */
+export function readOwn(chapter: Chapter, file: string, text: string = readSource(file)): Surface {
+  const drawn = (word: string): RegExp => new RegExp(`^//[\\s\\p{P}\\p{S}]*${word}(?![\\p{L}\\p{N}]).*$`, "imu")
+  const banners = text
+    .replace(drawn(chapter.id), (line) => (line.startsWith("// ── ") ? line : `// ── ${chapter.id} ──`))
+    .replace(drawn("demo"), (line) => (line.startsWith("// ── ") ? line : "// ── Demo ──"))
+  return readSurface(chapter, file, banners)
+}
+
+/** What is asked of a declaration because the chapter announces it, and of no helper. */
+const OF_PARTS = ["R8-UNLISTED", "R8-EXPORT", "R8-DOC"]
+
+/** The findings as a reader needs them, fixed in the file at hand. A helper of the reader's own is none. */
+export function forReader(findings: readonly Finding[]): Finding[] {
+  const parts = new Set(CHAPTERS.flatMap((chapter) => chapter.parts))
+  const isHelper = ({ symbol, message }: Finding): boolean => !message.en.includes("`") && !parts.has(symbol)
+  return findings
+    .filter((finding) => !OF_PARTS.includes(finding.rule) || !isHelper(finding))
+    .map((finding) => {
+      const { en, zh } = RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix
+      const named = (text: string): string => text.replaceAll("sNN", finding.chapter)
+      return { ...finding, message: finding.forReader ?? finding.message, fix: { en: named(en), zh: named(zh) } }
+    })
+}
 
 /** An error of the compiler. `line` and `column` count from 1. */
 export type TypeFault = { code: string; line: number; column: number; message: string }
@@ -77,6 +109,7 @@ export function showLacks(findings: readonly Finding[], chapter: string, languag
   const lacks = findings.flatMap((finding) =>
     finding.lacks === undefined ? [] : [finding.lacks[language].replaceAll(/\s+/g, " ")],
   )
-  if (lacks.length === 0) return ""
-  return language === "zh" ? `${chapter} 还缺：${lacks.join("、")}。` : `${chapter} still lacks: ${lacks.join(", ")}.`
+  const list = lacks.join(language === "zh" ? "、" : ", ")
+  const text = { en: `${chapter} still lacks: ${list}.`, zh: `${chapter} 还差：${list}。` }
+  return lacks.length === 0 ? "" : text[language]
 }

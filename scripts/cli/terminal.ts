@@ -1,6 +1,6 @@
 /** What a command prints on, how it ends, and what may never reach a terminal as it came. */
 import path from "node:path"
-import { createInterface } from "node:readline"
+import { createInterface, emitKeypressEvents } from "node:readline"
 import chalk, { Chalk, type ChalkInstance } from "chalk"
 import { FileError, InputError } from "../course/input-error.ts"
 import { ROOT } from "../course/source.ts"
@@ -17,6 +17,8 @@ export type Terminal = {
   progress?: (text: string) => void
   /** Asks the person until an answer will do, and gives that; undefined where no more answers come. */
   ask(question: string, judge: Judge): Promise<string | undefined>
+  /** Somebody who looks on and presses keys; missing where nobody does. */
+  screen?: Screen
   /** How wide it is; undefined for a file or a pipe. */
   columns: number | undefined
   /** Colors, or none. */
@@ -28,6 +30,14 @@ export type Terminal = {
   env: Readonly<Record<string, string | undefined>>
   /** Aborted when nobody reads along any more. */
   closed: AbortSignal
+}
+
+/** A terminal with a person in front of it. */
+export type Screen = {
+  /** Begins an empty page. */
+  clear(): void
+  /** Tells of each key by its name until the function that it gives is called; Ctrl+C is `q`. */
+  listen(hear: (key: string) => void): () => void
 }
 
 /** A command: its usage, and what it does. It gives the exit code, and throws an `InputError` when it cannot do its work. */
@@ -50,12 +60,33 @@ export function openTerminal(): Terminal {
     err: (text) => console.error(text),
     ...(process.stderr.isTTY && { progress: (text: string) => void process.stderr.write(text) }),
     ask: askOnStdin,
+    ...(process.stdin.isTTY && process.stdout.isTTY && { screen: openScreen() }),
     columns: process.stdout.columns,
     paint: process.env.NO_COLOR ? new Chalk({ level: 0 }) : chalk,
     directory: process.cwd(),
     root: ROOT,
     env: process.env,
     closed: closed.signal,
+  }
+}
+
+function openScreen(): Screen {
+  const { stdin, stdout } = process
+  return {
+    clear: () => void stdout.write("\u001b[2J\u001b[3J\u001b[H"),
+    listen(hear) {
+      const press = (_text: string | undefined, key: { name?: string; ctrl?: boolean }): void => {
+        if (!key.ctrl) hear(key.name ?? "")
+        else if (key.name === "c" || key.name === "d") hear("q")
+      }
+      emitKeypressEvents(stdin)
+      stdin.setRawMode(true)
+      stdin.resume().on("keypress", press)
+      return () => {
+        stdin.off("keypress", press).pause()
+        stdin.setRawMode(false)
+      }
+    },
   }
 }
 

@@ -12,6 +12,11 @@ import { CHAPTERS } from "../../scripts/course/manifest.ts"
 const SHOWN = Number(process.env.TEST_SHOWN ?? 5)
 const NAMED = process.env.TEST_SHOWN === undefined ? 20 : 0
 
+/** One of two texts, in the language that TEST_LANGUAGE asks for. */
+function say(en: string, zh: string): string {
+  return process.env.TEST_LANGUAGE === "zh" ? zh : en
+}
+
 type Cell = {
   passed: number
   failed: number
@@ -39,7 +44,9 @@ export default class ShortReporter extends DefaultReporter {
     const others = failed.slice(SHOWN, SHOWN + NAMED).map((task) => nameOf(task))
     const more = failed.length - SHOWN - others.length
     if (others.length > 0)
-      console.log(`${["also failed:", ...others, ...(more > 0 ? [`and ${more} more`] : [])].join("\n  ")}\n`)
+      console.log(
+        `${[say("also failed:", "还有这些没通过："), ...others, ...(more > 0 ? [say(`and ${more} more`, `另外还有 ${more} 个`)] : [])].join("\n  ")}\n`,
+      )
   }
 
   /** Vitest's own figures are left out. */
@@ -54,16 +61,23 @@ export default class ShortReporter extends DefaultReporter {
     printTables(tests, process.env.TEST_TABLES === "1")
     if (well) {
       const skipped = count("skipped")
-      const left = skipped === 0 ? "" : `, ${skipped} left out`
-      console.log(showStage("tests", `${count("passed")} passed${left}`, performance.now() - this.start, chalk))
+      const left = skipped === 0 ? "" : say(`, ${skipped} left out`, `，${skipped} 个没跑`)
+      const passed = say(`${count("passed")} passed`, `${count("passed")} 个通过`)
+      console.log(showStage(say("tests", "测试"), `${passed}${left}`, performance.now() - this.start, chalk))
       return
     }
     const [first] = this.#failed
     const again = process.env.TEST_AGAIN ?? "npx vitest run"
     const file = first?.file.name ?? ""
     const narrow = again.startsWith("npm run ladder") ? again : `${again} ${file}`.trimEnd()
-    const what = first === undefined ? "something outside of the tests, see above" : nameOf(first)
-    console.log(showFailure(`tests: ${this.#failed.length} of ${tests.length}, first ${what}`, narrow, chalk))
+    const what =
+      first === undefined ? say("something outside of the tests, see above", "测试之外的东西，见上") : nameOf(first)
+    const [number, all] = [this.#failed.length, tests.length]
+    const sentence = say(
+      `tests: ${number} of ${all}, first ${what}`,
+      `测试：${all} 个里 ${number} 个没通过，第一个是 ${what}`,
+    )
+    console.log(showFailure(sentence, narrow, chalk))
   }
 }
 
@@ -119,9 +133,21 @@ function printTables(tests: readonly TestCase[], both: boolean): void {
   const parts = new Map([...rows].filter(([name]) => !invariants.has(name)))
   const isShown = (table: Map<string, Map<string, Cell>>): boolean =>
     table.size > 0 && (both || [...table.values()].some((row) => [...row.values()].some(({ failed }) => failed > 0)))
-  if (isShown(parts)) printTable("parts × chapters: tests passed, or ! and those that failed", parts, String)
+  if (isShown(parts))
+    printTable(
+      say("parts × chapters: tests passed, or ! and those that failed", "零件 × 章：通过的测试数；! 后面是没通过的"),
+      parts,
+      String,
+    )
   if (isShown(invariants))
-    printTable("invariants × chapters: held, or ! and the properties that failed", invariants, () => "held")
+    printTable(
+      say(
+        "invariants × chapters: held, or ! and the properties that failed",
+        "不变量 × 章：成立，或 ! 和没通过的性质数",
+      ),
+      invariants,
+      () => "held",
+    )
 }
 
 /** A table that fits into 80 columns. */
