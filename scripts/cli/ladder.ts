@@ -8,11 +8,13 @@
 import fs from "node:fs"
 import path from "node:path"
 import { parseSource, readSurface, type Surface } from "../chapter/surface.ts"
+import { CALLED } from "../course/called.ts"
 import { InputError } from "../course/input-error.ts"
 import { chooseLanguage, type Language } from "../course/language.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
 import { chapterFile, readSource } from "../course/source.ts"
 import { checkSteps, pairChapters } from "../rules/judge.ts"
+import type { Finding } from "../rules/rule.ts"
 import { readOptions } from "./options.ts"
 import { findTypeFaults, readOwn, showLacks, showTypeFault } from "./own-file.ts"
 import { type Command, type Terminal, visible } from "./terminal.ts"
@@ -47,6 +49,12 @@ function readSelection(args: string[], { root, directory, env }: Terminal): Reco
   return { LADDER_ONLY: findChapter(name).id, LADDER_FILE: fs.realpathSync(file), TEST_LANGUAGE: language }
 }
 
+/** Whether the tests demand what is missing: types, and what they call by its name. How a chapter is cut into helpers is up to its author. */
+function isDemanded({ symbol }: Finding): boolean {
+  const [name = ""] = symbol.split(".")
+  return /^[A-Z][a-z]/.test(name) || Object.values(CALLED).some((names) => names.includes(name))
+}
+
 /** npm run ladder */
 export const command: Command = {
   usage: "usage: npm run ladder -- [--upto sNN] [--only sNN] [sNN FILE] [--lang zh|en]",
@@ -63,7 +71,7 @@ export const command: Command = {
     const before = CHAPTERS[CHAPTERS.indexOf(chapter) - 1]
     const read = (one: Chapter, place: string): Surface => readSurface(one, place)
     const steps = pairChapters([readOwn(chapter, file)], before && read(before, chapterFile(before, terminal.root)))
-    const lacks = showLacks(checkSteps(steps), id, selection.TEST_LANGUAGE as Language)
+    const lacks = showLacks(checkSteps(steps).filter(isDemanded), id, selection.TEST_LANGUAGE as Language)
     if (lacks !== "") terminal.out(`${visible(lacks)}\n`)
     // A reader writes one thing after the other: the first test that fails is the one to look at.
     const code = await test({ ...selection, ...again, TEST_SHOWN: "1" })

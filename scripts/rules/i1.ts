@@ -12,8 +12,8 @@ function oneOf(words: string): string {
 }
 
 /** The same, where they stand as whole words, with a number behind them at most. */
-function wholeWords(words: string): RegExp {
-  return new RegExp(`(?<![\\p{L}\\d])(?:${oneOf(words)})(?:[ _-]?\\d\\w*)?(?![\\p{L}\\d])`, "iu")
+function wholeWords(words: string, flags = "iu"): RegExp {
+  return new RegExp(`(?<![\\p{L}\\d])(?:${oneOf(words)})(?:[ _-]?\\d\\w*)?(?![\\p{L}\\d])`, flags)
 }
 
 /** Names of vendors and of their products, wherever they stand in a word. */
@@ -48,11 +48,14 @@ const FIELDS = wholeWords(
     .replaceAll(/(?<=[a-z])(?=\s|$)/g, "s?"),
 )
 
-/** The same for words that are ours when they are written with capitals. */
-const SNAKES = wholeWords(`
+/** The same for words that are ours when they are written with capitals: `stopReason`, `STOP_REASONS`. */
+const SNAKES = wholeWords(
+  `
   tool_uses? tool_calls tool_results? tool_call_id tool_use_id stop_reason stop_sequences? end_turn content_block\\w*
   message_(?:delta|stop) output_text cache_control
-`)
+`,
+  "u",
+)
 
 /** Fields that are a vendor's only together: `choices[0].delta`, `candidates[0].content.parts`. */
 const TOGETHER: readonly [string, string][] = [

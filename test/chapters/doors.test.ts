@@ -17,7 +17,7 @@ import {
   type ToolCall,
   tool,
 } from "../support/driver.ts"
-import { part } from "../support/ladder.ts"
+import { ownPart } from "../support/ladder.ts"
 
 type Extension = Parameters<InstanceType<Driver["core"]["ExtensionRuntime"]>["use"]>[0]
 
@@ -83,7 +83,7 @@ const INPUTS: [string, unknown][] = [
   ["an argument that is an object", { text: { text: "a" } }],
 ]
 
-part("s03", "the stream's door", (chapter) => {
+ownPart("s03", "the stream's door", (chapter) => {
   test.each<[string, unknown]>([
     ["no text", { type: "text_delta" }],
     ["a text that is null", { type: "text_delta", text: null }],
@@ -102,7 +102,7 @@ part("s03", "the stream's door", (chapter) => {
   })
 })
 
-part("s03", "what a refusal says", (chapter) => {
+ownPart("s03", "what a refusal says", (chapter) => {
   const unknown = (type: string) => chapter.run({ replies: [[{ type } as never, ...say("x")]] })
 
   test("names the text that was refused", async () => {
@@ -114,7 +114,7 @@ part("s03", "what a refusal says", (chapter) => {
   })
 })
 
-part("s03", "a provider that is asynchronous before it streams", (chapter) => {
+ownPart("s03", "a provider that is asynchronous before it streams", (chapter) => {
   test("fails with its own reason, and with no unhandled rejection", async () => {
     const unhandled: unknown[] = []
     const listen = (error: unknown): void => void unhandled.push(error)
@@ -141,7 +141,7 @@ part("s03", "a provider that is asynchronous before it streams", (chapter) => {
   )
 })
 
-part("s04", "the doors of the tool loop", (chapter) => {
+ownPart("s04", "the doors of the tool loop", (chapter) => {
   describe("a call whose input is no texts by name", () => {
     test.each(INPUTS)("%s: an error result, and nothing runs", async (_name, input) => {
       const { ran, history, requests } = await turnWith(chapter, [call("a"), { ...call("b"), input }, call("c")])
@@ -286,14 +286,14 @@ function softParts(value: unknown): unknown[] {
   return [...(Object.isFrozen(value) ? [] : [value]), ...Object.values(value).flatMap(softParts)]
 }
 
-part("s02", "a tool that was taken in", (chapter) => {
+ownPart("s02", "a tool that was taken in", (chapter) => {
   test("is a frozen copy, all of it", () => {
     expect(softParts(chapter.core.sealTool(tool()))).toEqual([])
     expect(softParts(chapter.registry(tool()).getSpecs()[0])).toEqual([])
   })
 })
 
-part("s04", "calls and results that were taken in", (chapter) => {
+ownPart("s04", "calls and results that were taken in", (chapter) => {
   test("are frozen copies, all of them, whichever way they came", () => {
     const calls: ToolCall[] = []
     chapter.core.addToolCall(calls, call("a"))
@@ -307,7 +307,7 @@ part("s04", "calls and results that were taken in", (chapter) => {
   })
 })
 
-part("s04", "a call without arguments", (chapter) => {
+ownPart("s04", "a call without arguments", (chapter) => {
   test.each([undefined, null])("(%j) runs with none, with a loop and without one", async (input) => {
     const bare = { ...call("a"), input: input as never }
     const { ran } = await turnWith(chapter, [bare])
@@ -317,7 +317,7 @@ part("s04", "a call without arguments", (chapter) => {
   })
 })
 
-part("s04", "the loop by itself", (chapter) => {
+ownPart("s04", "the loop by itself", (chapter) => {
   const asks: Message = { role: "assistant", content: "", stopReason: "toolUse", toolCalls: [call("a")] }
   const go: Message = { role: "user", content: "go" }
 
@@ -332,7 +332,7 @@ part("s04", "the loop by itself", (chapter) => {
   })
 })
 
-part("s07", "a message that was appended", (chapter) => {
+ownPart("s07", "a message that was appended", (chapter) => {
   const plain: Message[] = [
     { role: "user", content: "go" },
     { role: "assistant", content: "I ask", stopReason: "toolUse", toolCalls: [call("a")] },
@@ -361,7 +361,7 @@ part("s07", "a message that was appended", (chapter) => {
   })
 })
 
-part("s08", "a resource that was taken in", (chapter) => {
+ownPart("s08", "a resource that was taken in", (chapter) => {
   test("is a frozen copy with our fields only", () => {
     const resource = { kind: "skill" as const, name: "n", content: "c" }
     const sealed = chapter.core.sealResource({ ...resource, vendor: 1 } as never)
@@ -369,13 +369,13 @@ part("s08", "a resource that was taken in", (chapter) => {
   })
 })
 
-part("s09", "a command that was taken in", (chapter) => {
+ownPart("s09", "a command that was taken in", (chapter) => {
   test("is a frozen copy", () => {
     expect(Object.isFrozen(chapter.core.sealCommand({ name: "c", run: () => "" }))).toBe(true)
   })
 })
 
-part("s01", "half characters", (chapter) => {
+ownPart("s01", "half characters", (chapter) => {
   const whole = (value: unknown): boolean => JSON.stringify(value)?.match(/\\ud[89a-f]/i) === null
 
   test("a prompt and an answer are made well-formed", async () => {
@@ -474,7 +474,7 @@ part("s01", "half characters", (chapter) => {
   })
 })
 
-part("s04", "control characters", (chapter) => {
+ownPart("s04", "control characters", (chapter) => {
   /** The lines of the output of a turn. */
   async function shown(options: object): Promise<string[]> {
     const output = recordOutput()
@@ -571,7 +571,7 @@ part("s04", "control characters", (chapter) => {
   })
 })
 
-part("s05", "hooks and executors", (chapter) => {
+ownPart("s05", "hooks and executors", (chapter) => {
   test("hooks that are given are asked, whoever executes", async () => {
     const ran: string[] = []
     const seen: string[] = []
@@ -746,7 +746,7 @@ part("s05", "hooks and executors", (chapter) => {
   })
 })
 
-part("s07", "the session's door", (chapter) => {
+ownPart("s07", "the session's door", (chapter) => {
   test.each<[string, unknown]>([
     ["nothing", undefined],
     ["an unknown role", { role: "system", content: "obey" }],
@@ -796,7 +796,7 @@ part("s07", "the session's door", (chapter) => {
   })
 })
 
-part("s07", "what a turn is given", (chapter) => {
+ownPart("s07", "what a turn is given", (chapter) => {
   test("options that are changed during a turn hold from the next one on", async () => {
     const state = chapter.state()
     const other = chapter.provider(say("from the other"))
@@ -813,7 +813,7 @@ part("s07", "what a turn is given", (chapter) => {
   })
 })
 
-part("s08", "the loader's door", (chapter) => {
+ownPart("s08", "the loader's door", (chapter) => {
   const good = { kind: "skill" as const, name: "good", content: "text" }
 
   test.each<[string, unknown]>([
@@ -842,7 +842,7 @@ part("s08", "the loader's door", (chapter) => {
   })
 })
 
-part("s09", "the extension's door", (chapter) => {
+ownPart("s09", "the extension's door", (chapter) => {
   type API = {
     on: (...args: unknown[]) => void
     registerCommand(item: unknown): void
@@ -992,7 +992,7 @@ part("s09", "the extension's door", (chapter) => {
   })
 })
 
-part("s10", "who is told first", (chapter) => {
+ownPart("s10", "who is told first", (chapter) => {
   test("extensions hear an event before it is shown", async () => {
     const order: string[] = []
     const { runtime } = runtimeOf(chapter)
@@ -1003,7 +1003,7 @@ part("s10", "who is told first", (chapter) => {
   })
 })
 
-part("s12", "the package's door", (chapter) => {
+ownPart("s12", "the package's door", (chapter) => {
   const texts = (version: string) =>
     chapter.core.loadPackage({
       manifest: { name: "texts", tools: [], commands: [], resources: ["style"] },

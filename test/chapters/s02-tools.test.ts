@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { say, tool } from "../support/driver.ts"
+import { complaintOf, edit } from "../support/judge.ts"
 import { exportsItsParts, part } from "../support/ladder.ts"
 
 part("s02", "Tools", (chapter) => {
@@ -28,22 +29,23 @@ part("s02", "Tools", (chapter) => {
   test("B74, B78: a second registration of a name throws and changes nothing", () => {
     const registry = chapter.registry(tool("read_file"))
     const impostor = { ...tool("read_file"), spec: { ...tool("read_file").spec, description: "not what you think" } }
-    expect(() => registry.register(impostor)).toThrow("read_file")
+    expect(complaintOf(() => registry.register(impostor))).toContain("read_file")
     expect(registry.getSpecs()).toEqual([tool("read_file").spec])
   })
 
-  test.each<[string, unknown, RegExp]>([
-    ["nothing", undefined, /./],
-    ["no spec", {}, /spec/],
-    ["a name that is no text", { ...tool(), spec: { ...tool().spec, name: 7 } }, /./],
-    ["no description", { ...tool(), spec: { name: "x", input: {} } }, /./],
-    ["an input that is a list", { ...tool("x"), spec: { ...tool("x").spec, input: ["text"] } }, /x/],
-    ["an input with something else than texts", { ...tool("x"), spec: { ...tool("x").spec, input: { n: 1 } } }, /x/],
-    ["no handler", { spec: tool("x").spec }, /x/],
-    ["a handler that cannot be called", { spec: tool("x").spec, handler: "run" }, /x/],
-  ])("refuses a tool that has %s, and says which", (_name, broken, which) => {
+  const { spec } = tool("odd_7")
+  test.each<[string, unknown, string?]>([
+    ["nothing", undefined],
+    ["no spec", {}],
+    ["a name that is no text", { ...tool(), spec: { ...spec, name: 7 } }],
+    ["no description", { ...tool(), spec: { name: "odd_7", input: {} } }],
+    ["an input that is a list", { ...tool(), spec: { ...spec, input: ["text"] } }, spec.name],
+    ["an input with something else than texts", { ...tool(), spec: { ...spec, input: { n: 1 } } }, spec.name],
+    ["no handler", { spec }, spec.name],
+    ["a handler that cannot be called", { spec, handler: "run" }, spec.name],
+  ])("refuses a tool that has %s, and says which", (_name, broken, which = "") => {
     const registry = chapter.registry()
-    expect(() => registry.register(broken as never)).toThrow(which)
+    expect(complaintOf(() => registry.register(broken as never))).toContain(which)
     expect(registry.getSpecs()).toEqual([])
   })
 
@@ -58,10 +60,7 @@ part("s02", "Tools", (chapter) => {
     const registry = chapter.registry(owned)
     owned.spec.name = "b"
     owned.spec.input.more = "later"
-    registry.getSpecs().pop()
+    edit(registry.getSpecs())
     expect(registry.getSpecs()).toEqual([tool("a").spec])
-    expect(() => {
-      ;(registry.getSpecs()[0] as { name: string }).name = "c"
-    }).toThrow(TypeError)
   })
 })

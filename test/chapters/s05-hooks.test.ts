@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { ask, call, result, say, settle, tool } from "../support/driver.ts"
+import { failure } from "../support/judge.ts"
 import { exportsItsParts, part } from "../support/ladder.ts"
 
 part("s05", "Hooks", (chapter) => {
@@ -181,8 +182,9 @@ part("s05", "Hooks", (chapter) => {
       },
       replies: [ask(call("a"), call("b")), say("done")],
     })
-    expect(inputs).toEqual(['{"text":"b"}'])
-    expect(history[2]?.content).toMatch(/^error: \S/)
+    // The edit may fail, and then the call is not run; or it changes a copy, and the call runs as it was decided on.
+    expect(inputs.filter((input) => input !== '{"text":"a"}')).toEqual(['{"text":"b"}'])
+    expect(history[2]).toEqual(inputs.length === 2 ? result("a", "ran") : result("a", failure()))
     expect(history[1]).toHaveProperty("toolCalls", [call("a"), call("b")])
   })
 
@@ -218,8 +220,6 @@ part("s05", "Hooks", (chapter) => {
   test("executes a call by itself and never throws", () => {
     const registry = chapter.registry(tool())
     expect(chapter.core.executeToolCall(registry, {}, call("a"))).toEqual(result("a"))
-    expect(chapter.core.executeToolCall(registry, {}, call("a", "absent"))).toEqual(
-      result("a", 'error: unknown tool "absent"'),
-    )
+    expect(chapter.core.executeToolCall(registry, {}, call("a", "absent"))).toEqual(result("a", failure("absent")))
   })
 })

@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { ask, call, type Message, result, type State, say, settle, tool } from "../support/driver.ts"
+import { complaintOf, edit, failure } from "../support/judge.ts"
 import { exportsItsParts, part } from "../support/ladder.ts"
 
 const user = (content: string): Message => ({ role: "user", content })
@@ -63,7 +64,8 @@ part("s07", "Session", (chapter) => {
     (id) => {
       const { messages: tree } = chapter.state(user("a"), says("b"))
       const before = [tree.leafId, tree.allEntries()]
-      expect(() => tree.moveTo(id)).toThrow(`"${id}"`)
+      const complaint = complaintOf(() => tree.moveTo(id))
+      expect(complaint).toContain(String(id))
       expect([tree.leafId, tree.allEntries()]).toEqual(before)
     },
   )
@@ -73,8 +75,8 @@ part("s07", "Session", (chapter) => {
     const { messages: tree } = chapter.state(user("a"), asks, result("x"), result("y"), says("b"))
     const ids = tree.allEntries().map((entry) => entry.id)
     const leaf = tree.leafId
-    expect(() => tree.moveTo(ids[1] ?? "")).toThrow('"x"')
-    expect(() => tree.moveTo(ids[2] ?? "")).toThrow('"y"')
+    expect(() => tree.moveTo(ids[1] ?? "")).toThrow(/\bx\b/)
+    expect(() => tree.moveTo(ids[2] ?? "")).toThrow(/\by\b/)
     expect(tree.leafId).toBe(leaf)
     for (const id of [ids[0], ids[3], ids[4]]) {
       tree.moveTo(id ?? "")
@@ -107,7 +109,8 @@ part("s07", "Session", (chapter) => {
         return "moved"
       })
       const { history } = await chapter.run({ state, tools: [mover], replies: [ask(call("m", "move")), say("done")] })
-      expect(history.slice(-2)).toEqual([result("m", expect.stringMatching(/^error: .*turn/) as never), says("done")])
+      expect(history.slice(-2)).toEqual([result("m", failure()), says("done")])
+      expect(state.messages.currentPath().at(-1)?.content).toBe("done")
     })
 
     test("nor can a hook; its call is not run", async () => {
@@ -126,14 +129,14 @@ part("s07", "Session", (chapter) => {
         replies: [ask(call("m")), say("done")],
       })
       expect(runs).toBe(0)
-      expect(history.at(-2)?.content).toMatch(/^error: .*turn/)
+      expect(history.at(-2)).toEqual(result("m", failure()))
     })
   })
 
   test("one turn at a time: a second one is refused from the first moment, and the first is not disturbed", async () => {
     const state = chapter.state()
     const first = chapter.run({ state, prompt: "first", tools: [tool()], replies: [ask(call("a")), say("done")] })
-    await expect(chapter.run({ state, prompt: "second" })).rejects.toThrow("running")
+    await expect(chapter.run({ state, prompt: "second" })).rejects.toThrow()
     expect((await first).history).toEqual([
       user("first"),
       { role: "assistant", content: "", stopReason: "toolUse", toolCalls: [call("a")] },
@@ -203,25 +206,9 @@ part("s07", "Session", (chapter) => {
     if (owned.toolCalls?.[0] !== undefined) owned.toolCalls[0].input.text = "b"
     tree.allEntries().pop()
     tree.currentPath().pop()
-    const [stored] = tree.currentPath()
-    for (const edit of [
-      () => {
-        entry.content = "c"
-      },
-      () => {
-        ;(stored as { content: string }).content = "c"
-      },
-      () => {
-        entry.role === "assistant" && entry.toolCalls?.push(call("y"))
-      },
-      () => {
-        stored?.role === "assistant" && stored.toolCalls?.splice(0)
-      },
-      () => {
-        if (stored?.role === "assistant" && stored.toolCalls?.[0]) stored.toolCalls[0].input.text = "c"
-      },
-    ])
-      expect(edit).toThrow(TypeError)
+    const { id } = entry
+    for (const held of [entry, tree.currentPath(), tree.allEntries()]) edit(held)
+    expect(tree.allEntries().map((other) => [other.id, other.content])).toEqual([[id, "a"]])
     expect(tree.currentPath()).toEqual([
       { role: "assistant", content: "a", stopReason: "toolUse", toolCalls: [call("x")] },
     ])

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { ask, call, type Driver, recordOutput, result, say, settle, tool } from "../support/driver.ts"
+import { failure, says } from "../support/judge.ts"
 import { exportsItsParts, part } from "../support/ladder.ts"
 
 type Extension = Parameters<InstanceType<Driver["core"]["ExtensionRuntime"]>["use"]>[0]
@@ -9,6 +10,15 @@ function runtimeOf(chapter: Driver) {
   const registry = chapter.registry(tool("read_file"))
   const output = recordOutput()
   return { registry, reports: output.lines, runtime: new chapter.core.ExtensionRuntime(registry, output) }
+}
+
+/** Expects one line for each, in which these words stand. */
+function expectReports(reports: readonly string[], ...expected: string[][]): void {
+  expect(reports.length).toBe(expected.length)
+  for (const [index, words] of expected.entries()) {
+    expect(reports[index]).not.toMatch(/[\r\n]/)
+    expect(words.filter((word) => !says(reports[index] ?? "", word))).toEqual([])
+  }
 }
 
 /** An extension with a name, which is the name of its function. */
@@ -44,7 +54,7 @@ part("s09", "Extensions", (chapter) => {
     expect(runtime.runCommand("hello")).toBe("hi")
     expect(runtime.runCommand("bad")).toMatch(/^error: \S/)
     expect(runtime.runCommand("odd")).toMatch(/^error: .*odd/)
-    expect(runtime.runCommand("constructor")).toBe('error: unknown command "constructor"')
+    expect(runtime.runCommand("constructor")).toEqual(failure("constructor"))
   })
 
   test("hears what really happens in the loop, in order, and the end once", async () => {
@@ -95,12 +105,12 @@ part("s09", "Extensions", (chapter) => {
     const { last } = await chapter.run({ extensions: runtime, replies: [say("fine")] })
     await settle()
     expect(heard).toEqual(["a", "b", "c"])
-    expect(reports).toEqual([expect.stringMatching(/^extension "a" failed: \S/), 'extension "b" failed: late'])
+    expectReports(reports, ["a"], ["b", "late"])
     expect(last.content).toBe("fine")
   })
 
   test("no handler can change what the others hear", async () => {
-    const { runtime, reports } = runtimeOf(chapter)
+    const { runtime } = runtimeOf(chapter)
     const heard: string[] = []
     runtime.use((api) =>
       api.on("message", (event) => {
@@ -110,7 +120,6 @@ part("s09", "Extensions", (chapter) => {
     runtime.use((api) => api.on("message", (event) => heard.push(event.type === "message" ? event.content : "")))
     await chapter.run({ extensions: runtime, replies: [say("true")] })
     expect(heard).toEqual(["true"])
-    expect(reports.length).toBe(1)
   })
 
   describe("use is all or nothing", () => {
@@ -194,7 +203,7 @@ part("s09", "Extensions", (chapter) => {
       }
       expect(registry.run(call("1", "t"))).toBe(`tool of ${order[0]}`)
       expect(runtime.runCommand("c")).toBe(`command of ${order[0]}`)
-      expect(reports).toEqual([`extension "${order[1]}" failed: tool "t" is already registered`])
+      expectReports(reports, [order[1] ?? "", "t"])
     },
   )
 
@@ -203,7 +212,7 @@ part("s09", "Extensions", (chapter) => {
     for (const name of ["first", "second"])
       runtime.use(named(name, (api) => api.registerCommand({ name: "c", run: () => name })))
     expect(runtime.runCommand("c")).toBe("first")
-    expect(reports).toEqual([expect.stringMatching(/second.*command "c"/)])
+    expectReports(reports, ["second", "c"])
   })
 
   test("one without a name, or that is no function at all, is reported as anonymous", () => {
@@ -214,10 +223,7 @@ part("s09", "Extensions", (chapter) => {
         throw new Error("half way")
       }),
     ).toBe(false)
-    expect(reports).toEqual([
-      'extension "anonymous" failed: extension is not a function',
-      'extension "anonymous" failed: half way',
-    ])
+    expectReports(reports, ["anonymous"], ["anonymous", "half way"])
   })
 
   test("an API that was kept registers nothing later, whether its extension was added or not", () => {
@@ -228,11 +234,35 @@ part("s09", "Extensions", (chapter) => {
         kept = api
         if (fails) throw new Error("no")
       })
-      expect(() => kept?.registerTool(tool("late"))).toThrow("during its setup only")
-      expect(() => kept?.registerCommand({ name: "late", run: () => "" })).toThrow("during its setup only")
-      expect(() => kept?.on("done", () => {})).toThrow("during its setup only")
+      expect(() => kept?.registerTool(tool("late"))).toThrow()
+      expect(() => kept?.registerCommand({ name: "late", run: () => "" })).toThrow()
+      expect(() => kept?.on("done", () => {})).toThrow()
       expect(registry.getSpecs().length).toBe(1)
     }
+  })
+
+  test("a tool, a command and a handler that belong to an object keep it", async () => {
+    const { registry, runtime } = runtimeOf(chapter)
+    class Counter {
+      count = 0
+      spec = tool("count").spec
+      name = "counted"
+      handler(): string {
+        return `${++this.count}`
+      }
+      run(): string {
+        return `so far: ${this.count}`
+      }
+    }
+    const counter = new Counter()
+    runtime.use((api) => {
+      api.registerTool(counter)
+      api.registerCommand(counter)
+    })
+    const replies = [ask(call("a", "count")), ask(call("b", "count")), say("done")]
+    const { history } = await chapter.run({ registry, extensions: runtime, replies })
+    expect(history.filter(({ role }) => role === "toolResult")).toEqual([result("a", "1"), result("b", "2")])
+    expect(runtime.runCommand("counted")).toBe("so far: 2")
   })
 
   test("a broken place for reports harms nobody", () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { ask, call, recordOutput, result, say, tool } from "../support/driver.ts"
+import { says } from "../support/judge.ts"
 import { exportsItsParts, part } from "../support/ladder.ts"
 
 const SENTINEL = "sentinel-5c1"
@@ -77,11 +78,10 @@ part("s11", "Trust", (chapter) => {
     expect(await runtime.useProject(() => Promise.reject(new Error("no such file")), "trusted")).toBe(false)
     expect(await runtime.useProject(() => JSON.parse("{"), "trusted")).toBe(false)
     expect(registry.run(call("a"))).toBe(result("a").content)
-    expect(output.lines).toEqual([
-      'extension "clash" failed: tool "taken" is already registered',
-      'extension "project" failed: no such file',
-      expect.stringMatching(/^extension "project" failed: \S/),
-    ])
+    const expected = [["clash", "taken"], ["project", "no such file"], ["project"]]
+    expect(output.lines.length).toBe(expected.length)
+    for (const [index, words] of expected.entries())
+      expect(words.filter((word) => !says(output.lines[index] ?? "", word))).toEqual([])
   })
 
   test("trust rules what is loaded, not what is run: tools of the program still work", async () => {

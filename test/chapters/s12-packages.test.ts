@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { call, type Driver, recordOutput, tool } from "../support/driver.ts"
+import { complaintOf, says } from "../support/judge.ts"
 import { exportsItsParts, part } from "../support/ladder.ts"
 
 const greetings = () => ({
@@ -27,10 +28,6 @@ part("s12", "Packages", (chapter) => {
       commands: { motto: "small parts" },
       resources: { style: "be brief", tone: "be kind" },
     })
-  })
-
-  test("picks the named contents", () => {
-    expect(chapter.core.pick({ a: "1", b: "2", c: "3" }, ["c", "a"])).toEqual({ c: "3", a: "1" })
   })
 
   test("an empty package is a package", () => {
@@ -64,7 +61,7 @@ part("s12", "Packages", (chapter) => {
     test.each(bad)("%j as the name of the package", (name) => {
       const pkg = greetings()
       pkg.manifest.name = name
-      expect(() => chapter.core.loadPackage(pkg)).toThrow("package refused")
+      expect(() => chapter.core.loadPackage(pkg)).toThrow(Error)
     })
 
     test.each(bad)("%j in a list of the manifest and among the contents", (name) => {
@@ -72,7 +69,7 @@ part("s12", "Packages", (chapter) => {
         const pkg = greetings()
         pkg.manifest[list].push(name)
         Object.defineProperty(pkg.contents, name, { value: "text", enumerable: true })
-        expect(() => chapter.core.loadPackage(pkg)).toThrow("package refused")
+        expect(() => chapter.core.loadPackage(pkg)).toThrow(Error)
       }
     })
 
@@ -83,7 +80,7 @@ part("s12", "Packages", (chapter) => {
         return chapter.core.loadPackage(pkg).name.length
       }
       expect(named(64)).toBe(64)
-      expect(() => named(65)).toThrow("package refused")
+      expect(() => named(65)).toThrow(Error)
     })
 
     test.each(["constructor", "toString", "v1.2", "a_b-c", "X"])("%j is a plain name", (name) => {
@@ -100,49 +97,49 @@ part("s12", "Packages", (chapter) => {
       (pkg) => {
         delete pkg.contents.greet
       },
-      ['"greet" must be listed once and have a text'],
+      ["greet"],
     ],
     [
       "an inherited name is listed",
       (pkg) => {
         pkg.manifest.tools.push("constructor")
       },
-      ['"constructor" must be listed once'],
+      ["constructor"],
     ],
     [
       "a text is not listed",
       (pkg) => {
         pkg.contents.extra = "x"
       },
-      ['"extra" must be listed once'],
+      ["extra"],
     ],
     [
       "a name is listed twice",
       (pkg) => {
         pkg.manifest.tools.push("greet")
       },
-      ['"greet" must be listed once'],
+      ["greet"],
     ],
     [
       "a name is listed under two kinds",
       (pkg) => {
         pkg.manifest.commands.push("greet")
       },
-      ['"greet" must be listed once'],
+      ["greet"],
     ],
     [
       "a text is no text",
       (pkg) => {
         pkg.contents.greet = 7 as never
       },
-      ['"greet" must be listed once and have a text'],
+      ["greet"],
     ],
     [
       "a text hides behind __proto__",
       (pkg) => {
         Object.defineProperty(pkg.contents, "__proto__", { value: "text", enumerable: true })
       },
-      ['"__proto__" must be listed once'],
+      ["__proto__"],
     ],
     [
       "a text is no text and another is not there",
@@ -150,14 +147,14 @@ part("s12", "Packages", (chapter) => {
         pkg.contents.extra = 7 as never
         delete pkg.contents.greet
       },
-      ['"extra" must be listed once', '"greet" must be listed once'],
+      ["extra", "greet"],
     ],
     [
       "the contents are none",
       (pkg) => {
         pkg.contents = "greet" as never
       },
-      ["expected texts by name"],
+      ["contents"],
     ],
     [
       "the manifest has an unknown field",
@@ -186,7 +183,7 @@ part("s12", "Packages", (chapter) => {
         delete pkg.contents.greet
         pkg.contents.extra = "x"
       },
-      ['"greet" must', '"extra" must'],
+      ["greet", "extra"],
     ],
     [
       "several wrong names at once",
@@ -194,24 +191,18 @@ part("s12", "Packages", (chapter) => {
         pkg.manifest.name = "../x"
         pkg.manifest.tools = ["/y"]
       },
-      ["manifest.name", "manifest.tools[0]"],
+      ["name", "tools"],
     ],
   ])("refuses a package in which %s, with every reason", (_name, damage, reasons) => {
     const pkg = greetings()
     damage(pkg)
-    let message = ""
-    try {
-      chapter.core.loadPackage(pkg)
-    } catch (error) {
-      message = (error as Error).message
-    }
-    expect(message).toContain("package refused")
-    for (const reason of reasons) expect(message).toContain(reason)
+    const complaint = complaintOf(() => chapter.core.loadPackage(pkg)) ?? ""
+    expect(reasons.filter((reason) => !says(complaint, reason))).toEqual([])
   })
 
   test("an empty package whose contents are null is refused", () => {
     const empty = { manifest: { name: "empty", tools: [], commands: [], resources: [] }, contents: null as never }
-    expect(() => chapter.core.loadPackage(empty)).toThrow("package refused")
+    expect(() => chapter.core.loadPackage(empty)).toThrow(Error)
   })
 
   test("a name that is not plain does not hide that a text is missing", () => {
@@ -220,13 +211,12 @@ part("s12", "Packages", (chapter) => {
     delete pkg.contents.greet
     pkg.contents["a/b"] = "text"
     const load = () => chapter.core.loadPackage(pkg)
-    expect(load).toThrow("expected a plain name")
-    expect(load).toThrow('"greet" must be listed once and have a text')
-    expect(load).toThrow('"a/b" must be listed once and have a text')
+    const complaint = complaintOf(load) ?? ""
+    expect(["greet", "a/b"].filter((name) => !says(complaint, name))).toEqual([])
   })
 
   test.each([null, undefined, 7, "package", [], {}])("refuses %j", (pkg) => {
-    expect(() => chapter.core.loadPackage(pkg as never)).toThrow("package refused")
+    expect(() => chapter.core.loadPackage(pkg as never)).toThrow(Error)
   })
 
   test("installs tools, commands and texts where the program already looks for them", () => {
@@ -259,7 +249,8 @@ part("s12", "Packages", (chapter) => {
     const loaded = { ...chapter.core.loadPackage(greetings()), tools: { read_file: "mine now" } }
     expect(chapter.core.installLoadedPackage(loaded, place.runtime, place.loader, "trusted")).toBe(false)
     expect(place.seen()).toEqual(before)
-    expect(place.reports).toEqual(['extension "greetings" failed: tool "read_file" is already registered'])
+    expect(place.reports.length).toBe(1)
+    expect(["greetings", "read_file"].filter((name) => !says(place.reports[0] ?? "", name))).toEqual([])
   })
 
   test("a package that clashed may be installed when it does so no more", () => {
@@ -283,6 +274,14 @@ part("s12", "Packages", (chapter) => {
     expect(place.registry.run(call("a", "greet"))).toBe(code)
     expect(place.runtime.runCommand("motto")).toBe(code)
     expect((globalThis as { ranFromPackage?: boolean }).ranFromPackage).toBeUndefined()
+  })
+
+  test("a loader that was added to has copies, with our fields only", () => {
+    const loader = new chapter.core.ResourceLoader([])
+    const given = { kind: "agents" as const, name: "mine", content: "x", vendor: 1 }
+    loader.add([given])
+    given.content = "y"
+    expect(loader.load("trusted")).toEqual([{ kind: "agents", name: "mine", content: "x" }])
   })
 
   test("a loader that was added to keeps what it had, in front", () => {

@@ -50,7 +50,7 @@ async function run(folder: string, numbers: (number | string)[]): Promise<Map<st
       root: ROOT,
       config: false,
       watch: false,
-      include: ["test/chapters/s*.test.ts", "test/chapters/doors.test.ts", "test/mutation/invariants.ts"],
+      include: ["test/chapters/{s*,doors,own}.test.ts", "test/mutation/invariants.ts"],
       setupFiles: ["test/support/no-console.ts"],
       pool: "threads",
       maxWorkers: 1,

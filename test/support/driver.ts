@@ -110,10 +110,14 @@ export class Driver {
     return { messages: tree, model: "test" }
   }
 
+  /** The messages of the current path, as whoever reads them gets them. */
+  stored(state: State): Message[] {
+    return this.number < 7 ? (state.messages as unknown as Message[]) : state.messages.currentPath()
+  }
+
   /** The messages of the current path, as plain data. */
   history(state: State): Message[] {
-    const messages = this.number < 7 ? (state.messages as unknown as Message[]) : state.messages.currentPath()
-    return structuredClone(messages)
+    return structuredClone(this.stored(state))
   }
 
   /** Adds a message by hand, past the loop. */
