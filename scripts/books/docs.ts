@@ -81,10 +81,9 @@ const MAKERS: Record<string, Maker> = {
       RULES.map((rule) => {
         const file = `scripts/rules/${rule.article.toLowerCase()}.ts`
         const fixtures = `test/rules/fixtures/${rule.id}`
-        const sentence = language === "zh" ? rule.sentenceZh : rule.sentence
         return [
           code(rule.id),
-          sentence,
+          rule.sentence[language],
           LIFTED[language][rule.lifted],
           `[${path.posix.basename(file)}](${file})`,
           `[${rule.id}](${fixtures})`,

@@ -1,4 +1,5 @@
 /** What changed from one chapter to another, declaration by declaration. It says what is; whether it may be is for the rules. */
+import type { Text } from "../course/language.ts"
 import ts from "../course/typescript.js"
 import { compareFrames, declarationFrame, type Mismatch, memberFrame } from "./frames.ts"
 import { pairMembers } from "./pairs.ts"
@@ -41,7 +42,7 @@ export type Change = {
   from?: string
   to?: string
   /** Of a rewritten function or method: what of its signature old calls do not survive, if anything. */
-  breaks?: string
+  breaks?: Text
   /** Of a rewritten function: the parameters that it takes besides and cannot do without. */
   requires?: string[]
   /** Of old lines that are not as they were: how they differ. What is not given is style alone. */
@@ -219,24 +220,31 @@ function signaturesOf({ nodes }: Declaration): ts.FunctionDeclaration[] {
 }
 
 /** What of the signatures of a function old calls do not survive. More overloads may follow the old ones. */
-function brokenCalls(old: Declaration, next: Declaration): string | undefined {
+function brokenCalls(old: Declaration, next: Declaration): Text | undefined {
   const known = signaturesOf(next)
   const broken = signaturesOf(old).map((signature, index) => {
     const twin = known[index]
-    return twin === undefined ? "an overload is gone" : brokenCall(signature, twin)
+    return twin === undefined ? { en: "an overload is gone", zh: "少了一个重载" } : brokenCall(signature, twin)
   })
   return broken.find((reason) => reason !== undefined)
 }
 
-function brokenCall(old: ts.FunctionDeclaration, next: ts.FunctionDeclaration): string | undefined {
+function brokenCall(old: ts.FunctionDeclaration, next: ts.FunctionDeclaration): Text | undefined {
   const listed = (list: ts.NodeArray<ts.Node> | undefined): string[] => (list ?? []).map((node) => node.getText())
   const [was, is] = [old.parameters.map(parameterText), next.parameters.map(parameterText)]
   const changed = was.findIndex((parameter, index) => parameter !== is[index])
-  const now = is[changed] === undefined ? "gone" : `now \`${is[changed]}\``
-  if (listed(old.typeParameters).join() !== listed(next.typeParameters).join()) return "its type parameters differ"
-  if (changed !== -1) return `the parameter \`${was[changed]}\` is ${now}`
+  const now =
+    is[changed] === undefined
+      ? { en: "gone", zh: "不见了" }
+      : { en: `now \`${is[changed]}\``, zh: `现在是 \`${is[changed]}\`` }
+  if (listed(old.typeParameters).join() !== listed(next.typeParameters).join())
+    return { en: "its type parameters differ", zh: "类型参数不一样了" }
+  if (changed !== -1)
+    return { en: `the parameter \`${was[changed]}\` is ${now.en}`, zh: `参数 \`${was[changed]}\` ${now.zh}` }
   const isGenerator = (node: ts.FunctionDeclaration): boolean => node.asteriskToken !== undefined
-  return isGenerator(old) === isGenerator(next) && returnsAlike(old, next) ? undefined : "it returns something else"
+  return isGenerator(old) === isGenerator(next) && returnsAlike(old, next)
+    ? undefined
+    : { en: "it returns something else", zh: "返回的东西不一样了" }
 }
 
 /** The parameters behind the old ones that have to be given, as written. */
@@ -351,7 +359,7 @@ function compareMembers(old: Declaration, next: Declaration, before: Surface, af
         ...place,
         next: spotOf(after, twin),
         to: twin.text,
-        ...(callText(twin) !== callText(member) && { breaks: "its signature differs" }),
+        ...(callText(twin) !== callText(member) && { breaks: { en: "its signature differs", zh: "签名不一样了" } }),
       },
     ]
   })

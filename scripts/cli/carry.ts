@@ -182,7 +182,7 @@ function check(terminal: Terminal): number {
   const { out, paint, root } = terminal
   const steps = pairChapters(readChapters(CHAPTERS, chapterFiles(root)))
   const findings = checkSteps(steps)
-  for (const finding of findings) out(`\n${describeFinding(finding, steps, terminal)}`)
+  for (const finding of findings) out(`\n${describeFinding(finding, steps, terminal, "en")}`)
   out(findings.length === 0 ? paint.green("The constitution holds.") : paint.red(`${findings.length} found.`))
   return findings.length === 0 ? 0 : 1
 }

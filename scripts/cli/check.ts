@@ -5,6 +5,7 @@
  *   npm run check -- --upto s06            the chapters up to s06
  *   npm run check -- --only s04            s04 against s03
  *   npm run check -- --as s04 my/code.ts   your file in the place of s04; says where it first deviates
+ *   npm run check -- --lang zh             in Chinese; without it, in the language of the environment
  *
  * Exit code 0: everything holds; 1: something was found; 2: the check could not be made.
  */
@@ -12,6 +13,7 @@ import fs from "node:fs"
 import path from "node:path"
 import { readSurface } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
+import { chooseLanguage, type Language, sayIn } from "../course/language.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
 import { chapterFile, chapterFiles } from "../course/source.ts"
 import { RULES } from "../rules/index.ts"
@@ -29,7 +31,7 @@ type Selection = {
 }
 
 /** How the findings are to be shown. */
-type Form = { json: boolean; github: boolean }
+type Form = { json: boolean; github: boolean; language: Language }
 
 /** One chapter, or the file that stands in for it, against the chapter before it. */
 function singleStep(chapter: Chapter, root: string, file?: string): Step[] {
@@ -74,23 +76,40 @@ function judgeFile(
   faults: number,
   file: string,
   chapter: string,
+  language: Language,
   terminal: Terminal,
 ): string {
   const { paint } = terminal
+  const say = sayIn(language)
   const first = findings.find(({ lacks }) => lacks === undefined)
   if (first !== undefined) {
-    const where = first.next === undefined ? "" : ` at line ${first.next.line}`
-    return paint.bold(`Your ${chapter} first deviates${where}: ${visible(first.message)}.`)
+    const line = first.next?.line
+    const [where, ort] = line === undefined ? ["", ""] : [` at line ${line}`, `在第 ${line} 行`]
+    const message = visible(first.message[language])
+    return paint.bold(
+      say(`Your ${chapter} first deviates${where}: ${message}.`, `你的 ${chapter} ${ort}第一次偏离：${message}。`),
+    )
   }
-  if (faults > 0) return paint.bold(`Your ${chapter} has ${count(faults, "type error")}.`)
-  if (findings.length > 0) return paint.bold(`Your ${chapter} is not finished; what is there holds.`)
+  if (faults > 0)
+    return paint.bold(
+      say(`Your ${chapter} has ${count(faults, "type error")}.`, `你的 ${chapter} 有 ${faults} 处类型错误。`),
+    )
+  if (findings.length > 0)
+    return paint.bold(
+      say(`Your ${chapter} is not finished; what is there holds.`, `你的 ${chapter} 还没写完；已经写的都对。`),
+    )
+  const name = showFile(file, terminal)
   return paint.green(
-    `${showFile(file, terminal)} holds as ${chapter}: it keeps all that was there and adds what ${chapter} adds.`,
+    say(
+      `${name} holds as ${chapter}: it keeps all that was there and adds what ${chapter} adds.`,
+      `${name} 当作 ${chapter} 成立：原有的都在，${chapter} 该加的都加了。`,
+    ),
   )
 }
 
 async function runOnce({ steps: readSteps, file }: Selection, form: Form, terminal: Terminal): Promise<number> {
-  const { json, github } = form
+  const { json, github, language } = form
+  const say = sayIn(language)
   const { out, paint } = terminal
   const steps = readSteps()
   if (file !== undefined) return judgeOwnFile(steps, file, form, terminal)
@@ -100,18 +119,26 @@ async function runOnce({ steps: readSteps, file }: Selection, form: Form, termin
     out(toJson(jsonReport(steps, findings, terminal)))
     return exitCode
   }
-  out(`${tableReport(steps, findings, terminal)}\n`)
-  for (const finding of findings) out(`${describeFinding(finding, steps, terminal)}\n`)
+  out(`${tableReport(steps, findings, terminal, language)}\n`)
+  for (const finding of findings) out(`${describeFinding(finding, steps, terminal, language)}\n`)
   if (github) for (const finding of findings) out(githubAnnotation(finding, terminal))
-  const what = `${count(steps.length, "chapter")}, ${RULES.length} rules`
-  if (findings.length === 0) out(paint.green(`The constitution holds: ${what}, nothing found.`))
-  else out(paint.red(`${what}: ${findings.length} found.`))
+  const what = say(
+    `${count(steps.length, "chapter")}, ${RULES.length} rules`,
+    `${steps.length} 章，${RULES.length} 条规则`,
+  )
+  const [well, bad] = [
+    say(`The constitution holds: ${what}, nothing found.`, `宪法成立：${what}，没有发现问题。`),
+    say(`${what}: ${findings.length} found.`, `${what}：发现 ${findings.length} 处。`),
+  ]
+  out(findings.length === 0 ? paint.green(well) : paint.red(bad))
   return exitCode
 }
 
 /** A reader's file: what it does wrong, the errors of its types, and, in one line, what is not written yet. */
-async function judgeOwnFile(steps: Step[], file: string, { json, github }: Form, terminal: Terminal): Promise<number> {
+async function judgeOwnFile(steps: Step[], file: string, form: Form, terminal: Terminal): Promise<number> {
+  const { json, github, language } = form
   const { out, paint } = terminal
+  const say = sayIn(language)
   const findings = forReader(checkSteps(steps))
   const faults = await findTypeFaults(file, terminal)
   const exitCode = findings.length + faults.length === 0 ? 0 : 1
@@ -121,17 +148,24 @@ async function judgeOwnFile(steps: Step[], file: string, { json, github }: Form,
   }
   const chapter = steps[0]?.chapter.id ?? ""
   const mistakes = findings.filter(({ lacks }) => lacks === undefined)
-  out(`${tableReport(steps, findings, terminal)}\n`)
-  out(`${judgeFile(findings, faults.length, file, chapter, terminal)}\n`)
-  for (const finding of mistakes) out(`${describeFinding(finding, steps, terminal)}\n`)
+  out(`${tableReport(steps, findings, terminal, language)}\n`)
+  out(`${judgeFile(findings, faults.length, file, chapter, language, terminal)}\n`)
+  for (const finding of mistakes) out(`${describeFinding(finding, steps, terminal, language)}\n`)
   if (github) for (const finding of mistakes) out(githubAnnotation(finding, terminal))
   for (const fault of faults) out(`${showTypeFault(fault, file, terminal)}\n`)
-  const lacks = showLacks(findings, chapter)
+  const lacks = showLacks(findings, chapter, language)
   if (lacks !== "") out(`${visible(lacks)}\n`)
-  const types = faults.length === 0 ? "" : `, ${count(faults.length, "type error")}`
-  const what = `${count(steps.length, "chapter")}, ${RULES.length} rules`
-  if (exitCode === 0) out(paint.green(`The constitution holds: ${what}, nothing found.`))
-  else out(paint.red(`${what}: ${findings.length} found${types}.`))
+  const what = say(
+    `${count(steps.length, "chapter")}, ${RULES.length} rules`,
+    `${steps.length} 章，${RULES.length} 条规则`,
+  )
+  const types =
+    faults.length === 0 ? "" : say(`, ${count(faults.length, "type error")}`, `，${faults.length} 处类型错误`)
+  const [well, bad] = [
+    say(`The constitution holds: ${what}, nothing found.`, `宪法成立：${what}，没有发现问题。`),
+    say(`${what}: ${findings.length} found${types}.`, `${what}：发现 ${findings.length} 处${types}。`),
+  ]
+  out(exitCode === 0 ? paint.green(well) : paint.red(bad))
   return exitCode
 }
 
@@ -145,7 +179,7 @@ async function watch(selection: Selection, form: Form, terminal: Terminal): Prom
       err(`error: ${visible(describeError(error as Error, terminal))}`)
     }
     const print = form.json ? err : out
-    print(paint.dim("Watching; Ctrl+C ends."))
+    print(paint.dim(sayIn(form.language)("Watching; Ctrl+C ends.", "看着文件，按 Ctrl+C 结束。")))
   }
   const files = [...Object.values(chapterFiles(root)), ...(selection.file === undefined ? [] : [selection.file])]
   const folders = [...new Set(files.map((file) => path.dirname(file)))].filter((folder) => fs.existsSync(folder))
@@ -171,7 +205,8 @@ async function watch(selection: Selection, form: Form, terminal: Terminal): Prom
 
 /** npm run check */
 export const command: Command = {
-  usage: "usage: npm run check -- [--upto sNN] [--only sNN] [--as sNN FILE] [--json] [--github] [--watch]",
+  usage:
+    "usage: npm run check -- [--upto sNN] [--only sNN] [--as sNN FILE] [--json] [--github] [--watch] [--lang zh|en]",
   run(args, terminal) {
     const { values, positionals } = readOptions({
       args,
@@ -183,9 +218,11 @@ export const command: Command = {
         json: { type: "boolean", default: false },
         github: { type: "boolean", default: terminal.env.GITHUB_ACTIONS === "true" },
         watch: { type: "boolean", default: false },
+        lang: { type: "string" },
       },
     })
     const selection = select(values, positionals, terminal)
-    return values.watch ? watch(selection, values, terminal) : runOnce(selection, values, terminal)
+    const form = { ...values, language: chooseLanguage(values.lang, terminal.env) }
+    return values.watch ? watch(selection, form, terminal) : runOnce(selection, form, terminal)
   },
 }

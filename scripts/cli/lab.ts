@@ -16,7 +16,7 @@ import fs from "node:fs"
 import path from "node:path"
 import type { ChalkInstance } from "chalk"
 import { InputError } from "../course/input-error.ts"
-import { chooseLanguage, type Text } from "../course/language.ts"
+import { chooseLanguage, sayIn, type Text } from "../course/language.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
 import { chapterFile, readSource } from "../course/source.ts"
 import { type CardRow, makeCard } from "../lab/card.ts"
@@ -353,7 +353,7 @@ export const command: Command = {
     const style: Style = {
       width: readWholeNumber("width", values.width, { fallback: columns ?? 120, least: 40, most: MAX_WIDTH }),
       paint,
-      say: (en, zh) => (language === "zh" ? zh : en),
+      say: sayIn(language),
       pick: (text) => text[language],
     }
     const [name, file, ...more] = positionals

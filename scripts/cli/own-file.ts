@@ -24,31 +24,24 @@ export function readOwn(chapter: Chapter, file: string, text: string = readSourc
   return readSurface(chapter, file, banners)
 }
 
-/** A message without the words of those who maintain the course. */
-export function inReadersWords(message: string): string {
-  return message
-    .replace("which the manifest does not list", "which the chapter does not add")
-    .replace(/^the manifest lists (\S+) as a part of (s\d\d)/, "$1 is a part of $2")
-    .replace(/^the manifest lists (.+) as a gain of (\S+), and/, "$1 belongs to $2 from here on, and")
-    .replace(/^the manifest lists (.+) as required by the weld (\S+), and/, "$1 belongs to the parameters of $2, and")
-    .replace(/^the manifest lists (\S+) as a weld of (s\d\d), and its text/, "$1 changes in $2, and its text")
-    .replace(/^the gain (.+) of (\S+) changes/, "$1 of $2 changes")
-    .replace(", and is no declared weld", ", and does not change in this chapter")
-    .replace(/^the weld /, "the change of ")
-}
-
 /** What is asked of a declaration because the chapter announces it, and of no helper. */
 const OF_PARTS = ["R8-UNLISTED", "R8-EXPORT", "R8-DOC"]
 
 /** The findings as a reader needs them, fixed in the file at hand. A helper of the reader's own is none. */
 export function forReader(findings: readonly Finding[]): Finding[] {
   const parts = new Set(CHAPTERS.flatMap((chapter) => chapter.parts))
-  const isHelper = ({ symbol, message }: Finding): boolean => !message.includes("`") && !parts.has(symbol)
+  const isHelper = ({ symbol, message }: Finding): boolean => !message.en.includes("`") && !parts.has(symbol)
   return findings
     .filter((finding) => !OF_PARTS.includes(finding.rule) || !isHelper(finding))
     .map((finding) => {
-      const fix = RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix
-      return { ...finding, message: inReadersWords(finding.message), fix: fix.replaceAll("sNN", finding.chapter) }
+      const { en, zh } = RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix
+      const named = (text: string): string => text.replaceAll("sNN", finding.chapter)
+      const { message } = finding
+      const plain = {
+        en: message.en.replace(", and is no declared weld", ", and this chapter does not change it"),
+        zh: message.zh.replace("又不是列明的接入点", "而这一章不改它"),
+      }
+      return { ...finding, message: finding.forReader ?? plain, fix: { en: named(en), zh: named(zh) } }
     })
 }
 
@@ -117,11 +110,10 @@ export function showTypeFault({ code, line, column, message }: TypeFault, file: 
 }
 
 /** What a file lacks of its chapter, in one line; empty when it lacks nothing. */
-export function showLacks(findings: readonly Finding[], chapter: string, language: Language = "en"): string {
+export function showLacks(findings: readonly Finding[], chapter: string, language: Language): string {
   const lacks = findings.flatMap((finding) =>
-    finding.lacks === undefined ? [] : [finding.lacks.replaceAll(/\s+/g, " ")],
+    finding.lacks === undefined ? [] : [finding.lacks[language].replaceAll(/\s+/g, " ")],
   )
-  const list = lacks.join(language === "zh" ? "、" : ", ")
-  const text = { en: `${chapter} still lacks: ${list}.`, zh: `${chapter} 还差：${list}。` }
-  return lacks.length === 0 ? "" : text[language]
+  if (lacks.length === 0) return ""
+  return language === "zh" ? `${chapter} 还缺：${lacks.join("、")}。` : `${chapter} still lacks: ${lacks.join(", ")}.`
 }

@@ -164,6 +164,12 @@ export type Bounds = { fallback: number; least: number; most?: number }
 /** The widest that a command prints. */
 export const MAX_WIDTH = 1000
 
+/** A text with blanks behind it, up to a width; a Chinese character takes two columns. */
+export function padWide(text: string, width: number): string {
+  const wide = text.match(/\p{Script=Han}/gu)?.length ?? 0
+  return text.padEnd(width - wide)
+}
+
 /** A number of things, in words. */
 export function count(number: number, thing: string): string {
   return `${number} ${thing}${number === 1 ? "" : "s"}`

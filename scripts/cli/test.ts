@@ -13,6 +13,7 @@
 import { performance } from "node:perf_hooks"
 import { parseArgs } from "node:util"
 import { InputError } from "../course/input-error.ts"
+import { chooseLanguage } from "../course/language.ts"
 import { CHAPTERS } from "../course/manifest.ts"
 import { chapterFiles } from "../course/source.ts"
 import { assertWhole, checkSteps, pairChapters, readChapters } from "../rules/judge.ts"
@@ -28,6 +29,7 @@ const SHOWN = 5
 function testConstitution(terminal: Terminal): boolean {
   const { env, out, paint, root } = terminal
   const start = performance.now()
+  const language = chooseLanguage(undefined, env)
   assertWhole(CHAPTERS)
   const steps = pairChapters(readChapters(CHAPTERS, chapterFiles(root)))
   const findings = checkSteps(steps)
@@ -35,7 +37,7 @@ function testConstitution(terminal: Terminal): boolean {
     out(showStage("constitution", `${CHAPTERS.length} chapters hold`, performance.now() - start, paint))
     return true
   }
-  for (const finding of findings.slice(0, SHOWN)) out(`${describeFinding(finding, steps, terminal)}\n`)
+  for (const finding of findings.slice(0, SHOWN)) out(`${describeFinding(finding, steps, terminal, language)}\n`)
   if (env.GITHUB_ACTIONS === "true") for (const finding of findings) out(githubAnnotation(finding, terminal))
   const more = findings.length > SHOWN ? `${findings.length} found, ${SHOWN} are shown` : `${findings.length} found`
   out(showFailure(`constitution: ${more}`, "npm run check", paint))

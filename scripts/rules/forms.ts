@@ -2,6 +2,7 @@
 
 import type { Declaration } from "../chapter/surface.ts"
 import { nameText } from "../chapter/syntax.ts"
+import type { Text } from "../course/language.ts"
 import ts from "../course/typescript.js"
 import { typeOf } from "./types.ts"
 
@@ -109,8 +110,8 @@ function joinForms(forms: readonly Form[], others: readonly Form[]): Form[] {
 }
 
 /** Why new forms do not stand beside the old ones by themselves, if they do not: somebody who tells the old ones apart has to be able to go on. */
-export function whyNoFormOfItsOwn(forms: readonly Form[], olds: readonly Form[], types: Types): string | undefined {
-  if (forms.length === 0) return "it is never there"
+export function whyNoFormOfItsOwn(forms: readonly Form[], olds: readonly Form[], types: Types): Text | undefined {
+  if (forms.length === 0) return { en: "it is never there", zh: "它永远不会出现" }
   for (const form of forms) {
     const reason = whyNotApart(form, olds, types)
     if (reason !== undefined) return reason
@@ -118,15 +119,17 @@ export function whyNoFormOfItsOwn(forms: readonly Form[], olds: readonly Form[],
   return undefined
 }
 
-function whyNotApart(form: Form, olds: readonly Form[], types: Types): string | undefined {
-  if (olds.some(({ key }) => key === form.key)) return "it is there already"
+const TAKES_IN: Text = { en: "it takes in the other members", zh: "它把别的成员都包进去了" }
+
+function whyNotApart(form: Form, olds: readonly Form[], types: Types): Text | undefined {
+  if (olds.some(({ key }) => key === form.key)) return { en: "it is there already", zh: "已经有它了" }
   const records = olds.filter(({ kind }) => kind === "record")
   const isToldApart = olds.some(({ kind }) => kind === "word") || records.length > 0
-  if (form.kind === "wide") return isToldApart || form.key === "unknown" ? "it takes in the other members" : undefined
+  if (form.kind === "wide") return isToldApart || form.key === "unknown" ? TAKES_IN : undefined
   const tags = tagsOf(records, types)
   if (form.kind === "hidden")
     return isToldApart && (olds.length > records.length || tags.length > 0)
-      ? "the text does not say what it can be"
+      ? { en: "the text does not say what it can be", zh: "从文本看不出它能是什么" }
       : undefined
   if (form.kind !== "record" || tags.length === 0) return undefined
   const own = tags.map((tag) => ({ tag, words: wordsOf(form.fields.get(tag), types) }))
@@ -138,9 +141,15 @@ function whyNotApart(form: Form, olds: readonly Form[], types: Types): string | 
   )
   if (clash === undefined) return undefined
   const { tag, words } = own.find((one) => one.words.length > 0) ?? { tag: tags[0], words: [] }
-  if (words.length > 0) return `a second member with ${tag}: ${words.join(" | ")}`
-  if (form.fields.has(tag ?? "")) return "it takes in the other members"
-  return records.length > 1 ? `it has no ${tag}, by which the others are told apart` : undefined
+  if (words.length > 0)
+    return {
+      en: `a second member with ${tag}: ${words.join(" | ")}`,
+      zh: `第二个 ${tag} 为 ${words.join(" | ")} 的成员`,
+    }
+  if (form.fields.has(tag ?? "")) return TAKES_IN
+  return records.length > 1
+    ? { en: `it has no ${tag}, by which the others are told apart`, zh: `它没有 ${tag}，而别的成员靠它区分` }
+    : undefined
 }
 
 /** The fields by which records are told apart: those that are words in all of them. */

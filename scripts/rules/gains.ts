@@ -3,6 +3,7 @@
 import { findGains, type Gain, isRequired } from "../chapter/compare.ts"
 import type { Declaration, Member, Surface } from "../chapter/surface.ts"
 import { nameText, type Write, writesOf } from "../chapter/syntax.ts"
+import type { Text } from "../course/language.ts"
 import ts from "../course/typescript.js"
 import { formsOf, type Types, taggedWords, whyNoFormOfItsOwn } from "./forms.ts"
 import type { Step, Violation } from "./rule.ts"
@@ -19,8 +20,12 @@ export function findRetypingGains(step: Step, kind: "type" | "class"): Violation
     .filter(({ declaration }) => (declaration.kind === "class") === (kind === "class"))
     .flatMap((gain): Violation[] => {
       const reason = whyRetyping(gain, oldNames(gain.name), types)
-      const message = `the gain \`${gain.text}\` of ${gain.name} changes what was there: ${reason}`
-      return reason === undefined ? [] : [{ symbol: gain.name, message, next: gain.spot }]
+      if (reason === undefined) return []
+      const message = {
+        en: `the gain \`${gain.text}\` of ${gain.name} changes what was there: ${reason.en}`,
+        zh: `${gain.name} 多出的 \`${gain.text}\` 动了原有的东西：${reason.zh}`,
+      }
+      return [{ symbol: gain.name, message, next: gain.spot }]
     })
   if (kind === "class") return found
   const known = new Set(found.map(({ symbol }) => symbol))
@@ -31,13 +36,15 @@ function typesOf({ core }: Surface): Types {
   return new Map(core.map((declaration) => [declaration.name, declaration]))
 }
 
-function whyRetyping({ member, beside }: Gain, olds: readonly string[], types: Types): string | undefined {
+function whyRetyping({ member, beside }: Gain, olds: readonly string[], types: Types): Text | undefined {
   const { node } = member
   if (ts.isTypeNode(node)) return whyUnion(node, beside, types)
-  if (ts.isClassStaticBlockDeclaration(node)) return "a static block runs when the program is loaded"
-  if (ts.isIndexSignatureDeclaration(node)) return "an index signature holds for every field"
+  if (ts.isClassStaticBlockDeclaration(node))
+    return { en: "a static block runs when the program is loaded", zh: "静态块在程序加载时就会运行" }
+  if (ts.isIndexSignatureDeclaration(node))
+    return { en: "an index signature holds for every field", zh: "索引签名管住了所有字段" }
   if (ts.isCallSignatureDeclaration(node) || ts.isConstructSignatureDeclaration(node))
-    return "it makes a function of a record"
+    return { en: "it makes a function of a record", zh: "它让记录变成了函数" }
   const namesakes = beside.filter((other) => other !== member && keyOf(other) === keyOf(member))
   const isBehind = namesakes.every((other) => beside.indexOf(other) < beside.indexOf(member))
   const isPair = namesakes.every((other) => isAccessorPair(node, other.node))
@@ -45,20 +52,24 @@ function whyRetyping({ member, beside }: Gain, olds: readonly string[], types: T
   // The overloads of a new method and its body belong together.
   const isNew = ts.isMethodDeclaration(node) && node.body === undefined && !olds.includes(keyOf(member))
   if (namesakes.length > 0 && !isPair && !isNew && !(isOverload && isBehind))
-    return isOverload ? "an overload in front of the old ones" : `a second ${keyOf(member)}`
+    return isOverload
+      ? { en: "an overload in front of the old ones", zh: "新的重载放在了旧的前面" }
+      : { en: `a second ${keyOf(member)}`, zh: `第二个 ${keyOf(member)}` }
   if (ts.isConstructorDeclaration(node) || ts.isPropertyDeclaration(node)) return whyMadeOtherwise(node, olds)
   const isJoined = ts.isTypeLiteralNode(node.parent) && ts.isIntersectionTypeNode(node.parent.parent)
   const fields = beside.filter((other) => other !== member && other.node.parent === node.parent)
-  return isJoined && fields.length === 0 ? "it joins another record to the old one" : undefined
+  return isJoined && fields.length === 0
+    ? { en: "it joins another record to the old one", zh: "它给原来的记录并上了另一个记录" }
+    : undefined
 }
 
 /** Why objects of a class are not made as before, for a new constructor or a new field. */
 function whyMadeOtherwise(
   node: ts.ConstructorDeclaration | ts.PropertyDeclaration,
   names: readonly string[],
-): string | undefined {
+): Text | undefined {
   if (ts.isConstructorDeclaration(node) && node.parameters.some(isRequired))
-    return "it cannot be made without arguments any more"
+    return { en: "it cannot be made without arguments any more", zh: "不给参数就造不出来了" }
   const writes: Write[] = []
   const visit = (inner: ts.Node): void => {
     writes.push(...writesOf(inner))
@@ -66,7 +77,12 @@ function whyMadeOtherwise(
   }
   visit(node)
   const changed = writes.find(({ isName, member }) => !isName && (member === undefined || names.includes(member)))
-  return changed && `it is made with another ${changed.member ?? "member, which the text does not name,"} than before`
+  if (changed === undefined) return undefined
+  const { member } = changed
+  return {
+    en: `it is made with another ${member ?? "member, which the text does not name,"} than before`,
+    zh: `造出来的对象，${member ?? "某个看不出名字的成员"} 和以前不一样了`,
+  }
 }
 
 /** What types gain by the growth of others: a field that two of their parts have, a tag that two of their members have. */
@@ -78,13 +94,28 @@ function findIndirect(old: Surface, next: Surface): Violation[] {
     const known = clashesOf(was, before)
     const spot = { file: next.file, line: is.line, end: is.end }
     return clashesOf(is, after)
-      .filter((clash) => !known.includes(clash))
-      .map((clash) => ({ symbol: name, message: `${name} does not mean what it did: ${clash}`, next: spot }))
+      .filter((clash) => !known.some(({ kind, name: other }) => kind === clash.kind && other === clash.name))
+      .map((clash) => {
+        const { en, zh } = CLASHES[clash.kind](clash.name)
+        const message = { en: `${name} does not mean what it did: ${en}`, zh: `${name} 的意思和原来不一样了：${zh}` }
+        return { symbol: name, message, next: spot }
+      })
   })
 }
 
+/** Something that stands in a type twice. */
+type Clash = { kind: "field" | "tag"; name: string }
+
+const CLASHES: Readonly<Record<Clash["kind"], (name: string) => Text>> = {
+  field: (name) => ({
+    en: `two of the types that it is made of have a field ${name}`,
+    zh: `拼成它的类型里，有两个都有字段 ${name}`,
+  }),
+  tag: (name) => ({ en: `two of its members have ${name}`, zh: `有两个成员都是 ${name}` }),
+}
+
 /** What stands in a type twice, by its name and by the types of the core that it names. */
-function clashesOf({ node }: Declaration, types: Types): string[] {
+function clashesOf({ node }: Declaration, types: Types): Clash[] {
   const parts = partsOf(node).map((part) => [
     ...new Set(formsOf(part, types).flatMap(({ fields }) => [...fields.keys()])),
   ])
@@ -93,17 +124,17 @@ function clashesOf({ node }: Declaration, types: Types): string[] {
   const twice = (list: readonly string[]): string[] => [
     ...new Set(list.filter((one, index) => list.indexOf(one) < index)),
   ]
-  const fields = twice(parts.flat()).map((field) => `two of the types that it is made of have a field ${field}`)
+  const fields = twice(parts.flat()).map((name): Clash => ({ kind: "field", name }))
   const isUnion = ts.isTypeAliasDeclaration(node) && ts.isUnionTypeNode(node.type)
   const tags = isUnion ? twice(taggedWords(formsOf(node.type, types), types)) : []
-  return [...fields, ...tags.map((tag) => `two of its members have ${tag}`)]
+  return [...fields, ...tags.map((name): Clash => ({ kind: "tag", name }))]
 }
 
 /** A new member of a union, or a new part of an intersection. */
-function whyUnion(node: ts.TypeNode, beside: readonly Member[], types: Types): string | undefined {
+function whyUnion(node: ts.TypeNode, beside: readonly Member[], types: Types): Text | undefined {
   const others = beside.map((other) => other.node).filter((other) => other !== node)
   if (ts.isIntersectionTypeNode(node.parent) && others.some(({ parent }) => parent === node.parent))
-    return "it joins another type to the old one"
+    return { en: "it joins another type to the old one", zh: "它给原来的类型并上了另一个类型" }
   const olds = others.filter(ts.isTypeNode).flatMap((type) => formsOf(type, types))
   return whyNoFormOfItsOwn(formsOf(node, types), olds, types)
 }

@@ -2,6 +2,7 @@
 
 import type { Surface } from "../chapter/surface.ts"
 import { foldText } from "../chapter/syntax.ts"
+import type { Text } from "../course/language.ts"
 import ts from "../course/typescript.js"
 import { type Rule, spotAt, TEXT, type Violation, walkCore } from "./rule.ts"
 
@@ -93,10 +94,14 @@ export const I1: Rule[] = [
   {
     id: "I1-VENDOR",
     article: "I1",
-    sentence:
-      "A vendor's format stops at the adapter: the core knows no vendor, no vendor's word and no vendor's package.",
-    sentenceZh: "厂商格式止步于适配层：核心不认识任何厂商，不用厂商的词，也不用厂商的包。",
-    fix: "Translate it in the adapter, into a field of ours.",
+    sentence: {
+      en: "A vendor's format stops at the adapter: the core knows no vendor, no vendor's word and no vendor's package.",
+      zh: "厂商格式止步于适配层：核心不认识任何厂商，不用厂商的词，也不用厂商的包。",
+    },
+    fix: {
+      en: "Translate it in the adapter, into a field of ours.",
+      zh: "在适配层里把它译成我们自己的字段。",
+    },
     scope: "chapter",
     lifted: "nothing",
     explains: { lines: TEXT, symbol: ["R7-IMPORT"] },
@@ -104,8 +109,7 @@ export const I1: Rule[] = [
       const violations: Violation[] = []
       walkCore(next, (node, symbol) => {
         const word = findVendor(textOf(node))
-        if (word !== undefined)
-          violations.push({ symbol, message: `${symbol} knows the vendor's word ${word}`, next: spotAt(next, node) })
+        if (word !== undefined) violations.push({ symbol, message: knows(symbol, word), next: spotAt(next, node) })
       })
       violations.push(...findTogether(next), ...findInComments(next))
       for (const declaration of next.imports) {
@@ -113,7 +117,7 @@ export const I1: Rule[] = [
         if (findVendor(specifier) !== undefined)
           violations.push({
             symbol: specifier,
-            message: `the program imports ${specifier}`,
+            message: { en: `the program imports ${specifier}`, zh: `程序导入了 ${specifier}` },
             next: spotAt(next, declaration),
           })
       }
@@ -121,6 +125,10 @@ export const I1: Rule[] = [
     },
   },
 ]
+
+function knows(symbol: string, word: string): Text {
+  return { en: `${symbol} knows the vendor's word ${word}`, zh: `${symbol} 认识厂商的词 ${word}` }
+}
 
 /** Vendors' words in the comments of a core: whoever reads them learns the vendor's format. */
 function findInComments({ core, source, lines, demoLine, file }: Surface): Violation[] {
@@ -133,7 +141,10 @@ function findInComments({ core, source, lines, demoLine, file }: Surface): Viola
       const line = start + index
       const word = findVendor(said)
       const owner = (core.find((declaration) => line <= declaration.end) ?? core.at(-1))?.name ?? "the core"
-      const message = `a comment at ${owner} speaks of the vendor's word ${word}`
+      const message = {
+        en: `a comment at ${owner} speaks of the vendor's word ${word}`,
+        zh: `${owner} 处的注释说到了厂商的词 ${word}`,
+      }
       return word === undefined ? [] : [{ symbol: owner, message, next: { file, line, end: line } }]
     })
   })
@@ -172,7 +183,10 @@ function findTogether(surface: Surface): Violation[] {
     for (const node of declaration.nodes) visit(node)
     return TOGETHER.filter((pair) => pair.every((name) => members.has(name))).map(([first, second]) => ({
       symbol: declaration.name,
-      message: `${declaration.name} knows the vendor's words ${first} and ${second}`,
+      message: {
+        en: `${declaration.name} knows the vendor's words ${first} and ${second}`,
+        zh: `${declaration.name} 认识厂商的词 ${first} 和 ${second}`,
+      },
       next: spotAt(surface, members.get(first) as ts.Node),
     }))
   })

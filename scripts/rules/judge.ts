@@ -94,18 +94,21 @@ function canEcho(
 
 function checkStep(step: Step, rules: readonly Rule[]): Finding[] {
   const findings = rules.flatMap((rule) => {
-    return findViolations(rule, step).map(({ symbol, message, old, next, lacks, fix = rule.fix }): Finding => {
-      return {
-        rule: rule.id,
-        chapter: step.chapter.id,
-        symbol,
-        message,
-        ...(old && { old }),
-        ...(next && { next }),
-        ...(lacks && { lacks }),
-        fix,
-      }
-    })
+    return findViolations(rule, step).map(
+      ({ symbol, message, old, next, lacks, forReader, fix = rule.fix }): Finding => {
+        return {
+          rule: rule.id,
+          chapter: step.chapter.id,
+          symbol,
+          message,
+          ...(old && { old }),
+          ...(next && { next }),
+          ...(lacks && { lacks }),
+          ...(forReader && { forReader }),
+          fix,
+        }
+      },
+    )
   })
   return withoutConsequences(findings, step, rules)
 }

@@ -1,4 +1,5 @@
 /** What a core may use without declaring it, and what it may ask of that: lists, so that whatever is on none of them reaches out of the program. */
+import type { Text } from "../course/language.ts"
 
 /**
  * The classes and objects of the language itself (ECMAScript), each with what may be taken out of it by name. All of it gives the same on every
@@ -81,8 +82,8 @@ export const ZOD: ReadonlySet<string> = new Set(
 /** A member of the language's own values that gives away more than the value, and what to write instead. */
 export type Way = {
   member: RegExp
-  what: string
-  fix: string
+  what: Text
+  fix: Text
   /** A core may have a field of that name itself. */
   unlessOwn?: boolean
 }
@@ -92,24 +93,36 @@ export const WAYS_BY_MEMBER: readonly Way[] = [
   {
     // A function's constructor makes functions from text.
     member: /^constructor$/,
-    what: "a constructor",
-    fix: "What it is an error says by `error.name`; of what class something is, `instanceof` says.",
+    what: { en: "a constructor", zh: "构造函数" },
+    fix: {
+      en: "What it is an error says by `error.name`; of what class something is, `instanceof` says.",
+      zh: "是什么错误，看 `error.name`；属于哪个类，用 `instanceof`。",
+    },
   },
   {
     // What stands in a prototype, all code shares.
     member: /^(prototype|__proto__|__(define|lookup)(Getter|Setter)__|getOwnPropertyDescriptors?)$/,
-    what: "a prototype",
-    fix: "Call the method on a value, as in `Object.hasOwn(value, name)`; what all code shares is left alone.",
+    what: { en: "a prototype", zh: "原型" },
+    fix: {
+      en: "Call the method on a value, as in `Object.hasOwn(value, name)`; what all code shares is left alone.",
+      zh: "在值上调用方法，例如 `Object.hasOwn(value, name)`；所有代码共用的东西不要动。",
+    },
   },
   {
     member: /^(toLocale\w+|localeCompare)$/,
-    what: "the language of the machine",
-    fix: "Compare with `<`, and use the methods without Locale: they give the same on every machine.",
+    what: { en: "the language of the machine", zh: "机器的语言设置" },
+    fix: {
+      en: "Compare with `<`, and use the methods without Locale: they give the same on every machine.",
+      zh: "用 `<` 比较，用不带 Locale 的方法：它们在每台机器上结果都一样。",
+    },
   },
   {
     member: /^(stack|captureStackTrace|prepareStackTrace|stackTraceLimit)$/,
-    what: "the stack of an error",
-    fix: "Use the error's message: where the program stands is no part of what it says.",
+    what: { en: "the stack of an error", zh: "错误的调用栈" },
+    fix: {
+      en: "Use the error's message: where the program stands is no part of what it says.",
+      zh: "用错误的 message：程序走到哪里，不是它要说的话。",
+    },
     unlessOwn: true,
   },
 ]

@@ -1,14 +1,12 @@
 /** R3 and U1: three upgrades may break, each in its chapter, and each is declared. */
 
 import type { Surface } from "../chapter/surface.ts"
+import type { Text } from "../course/language.ts"
 import type { Upgrade } from "../course/manifest.ts"
 import ts from "../course/typescript.js"
 import { declaredUpgrade, isU1, type Rule, type Step, spotAt, U1, type Violation } from "./rule.ts"
 
-const SENTENCE = "Only the three upgrades of U1 may break what was there, in s03, s07 and s11, and each is declared."
-const SENTENCE_ZH = "只有 U1 的三处升级可以破坏已有的东西，分别在 s03、s07、s11，而且都要列明。"
-
-function manifestFault(upgrade: Upgrade, message: string, { next }: Step): Violation {
+function manifestFault(upgrade: Upgrade, message: Text, { next }: Step): Violation {
   const declaration = next.core.find((candidate) => candidate.name === upgrade.name.split(".")[0])
   const spot = declaration === undefined ? undefined : { file: next.file, line: declaration.line, end: declaration.end }
   return { symbol: upgrade.name, message, next: spot }
@@ -31,11 +29,18 @@ export const R3: Rule[] = [
   {
     id: "R3-SILENT",
     article: "R3",
-    sentence: SENTENCE,
-    sentenceZh: SENTENCE_ZH,
-    fixForReader:
-      "Give it its old form again; the three changes that break something are in the books of s03, s07 and s11.",
-    fix: "Declare the upgrade in scripts/course/manifest.ts, with its old and new form and the reason.",
+    sentence: {
+      en: "An upgrade that has happened is declared, in the chapter that U1 names.",
+      zh: "发生了的升级都要列明，列在 U1 指定的那一章。",
+    },
+    fixForReader: {
+      en: "Give it its old form again; the three changes that break something are in the books of s03, s07 and s11.",
+      zh: "改回原来的形式；会破坏旧代码的改动只有三处，分别在 s03、s07、s11 的书里。",
+    },
+    fix: {
+      en: "Declare the upgrade in scripts/course/manifest.ts, with its old and new form and the reason.",
+      zh: "在 scripts/course/manifest.ts 里列明这处升级：旧形式、新形式、理由。",
+    },
     scope: "pair",
     lifted: "nothing",
     about: "manifest",
@@ -43,14 +48,24 @@ export const R3: Rule[] = [
       step.changes
         .filter((change) => change.from !== undefined && isU1(step, change))
         .filter(({ symbol }) => !step.chapter.upgrades.some(({ name }) => name === symbol))
-        .map(({ symbol, old, next }) => ({ symbol, message: `the upgrade of ${symbol} is not declared`, old, next })),
+        .map(({ symbol, old, next }) => ({
+          symbol,
+          message: { en: `the upgrade of ${symbol} is not declared`, zh: `${symbol} 升级了，却没有列明` },
+          old,
+          next,
+        })),
   },
   {
     id: "R3-FOREIGN",
     article: "R3",
-    sentence: SENTENCE,
-    sentenceZh: SENTENCE_ZH,
-    fix: "Make it an addition: a new name beside the old one. The constitution allows no fourth upgrade.",
+    sentence: {
+      en: "Only the three upgrades of U1 may break what was there, in s03, s07 and s11; there is no fourth.",
+      zh: "只有 U1 的三处升级可以破坏已有的东西，分别在 s03、s07、s11；没有第四处。",
+    },
+    fix: {
+      en: "Make it an addition: a new name beside the old one. The constitution allows no fourth upgrade.",
+      zh: "改成新增：在旧名字旁边加一个新名字。宪法不允许第四处升级。",
+    },
     scope: "pair",
     lifted: "nothing",
     about: "manifest",
@@ -63,7 +78,10 @@ export const R3: Rule[] = [
         .map((upgrade) =>
           manifestFault(
             upgrade,
-            `${step.chapter.id} declares an upgrade of ${upgrade.name}, which U1 does not know`,
+            {
+              en: `${step.chapter.id} declares an upgrade of ${upgrade.name}, which U1 does not know`,
+              zh: `${step.chapter.id} 列了 ${upgrade.name} 的升级，U1 里没有这一处`,
+            },
             step,
           ),
         ),
@@ -71,10 +89,18 @@ export const R3: Rule[] = [
   {
     id: "R3-UNUSED",
     article: "R3",
-    sentence: "A declared upgrade has happened, exactly as declared.",
-    sentenceZh: "列明的升级确实发生了，而且和列明的一模一样。",
-    fixForReader: "Make the change that the book of this chapter announces.",
-    fix: "Take the upgrade out of scripts/course/manifest.ts, or write there what really changed.",
+    sentence: {
+      en: "A declared upgrade has happened, exactly as declared.",
+      zh: "列明的升级确实发生了，而且和列明的一模一样。",
+    },
+    fixForReader: {
+      en: "Make the change that the book of this chapter announces.",
+      zh: "按这一章的书，把该改的改掉。",
+    },
+    fix: {
+      en: "Take the upgrade out of scripts/course/manifest.ts, or write there what really changed.",
+      zh: "从 scripts/course/manifest.ts 里去掉这处升级，或者写上实际改了什么。",
+    },
     scope: "pair",
     lifted: "nothing",
     about: "manifest",
@@ -86,16 +112,31 @@ export const R3: Rule[] = [
             .filter(({ name }, index, all) => all.findIndex((other) => other.name === name) === index)
             .filter((upgrade) => !happened(upgrade, step))
             .map((upgrade) =>
-              manifestFault(upgrade, `the declared upgrade of ${upgrade.name} did not happen as declared`, step),
+              manifestFault(
+                upgrade,
+                {
+                  en: `the declared upgrade of ${upgrade.name} did not happen as declared`,
+                  zh: `列明的 ${upgrade.name} 升级，没有照列明的样子发生`,
+                },
+                step,
+              ),
             ),
   },
   {
     id: "R3-BODY",
     article: "R3",
-    sentence: "An upgrade changes the form of a method: each statement of the old body is still there, in its order.",
-    sentenceZh: "升级改的是方法的形式：旧方法体里的每条语句都还在，顺序不变。",
-    fixForReader: "Put the old statements of the body back; what the chapter adds stands in front of them.",
-    fix: "Put the old statements back, to the byte; what the upgrade adds is statements of its own.",
+    sentence: {
+      en: "An upgrade changes the form of a method: each statement of the old body is still there, in its order.",
+      zh: "升级改的是方法的形式：旧方法体里的每条语句都还在，顺序不变。",
+    },
+    fixForReader: {
+      en: "Put the old statements of the body back; what the chapter adds stands in front of them.",
+      zh: "把方法体里原来的语句放回去；这一章加的放在它们前面。",
+    },
+    fix: {
+      en: "Put the old statements back, to the byte; what the upgrade adds is statements of its own.",
+      zh: "把原来的语句一字不差地放回去；升级加的是另外的语句。",
+    },
     scope: "pair",
     lifted: "nothing",
     about: "text",
@@ -121,6 +162,10 @@ function findLostStatements({ name }: Upgrade, { old, next }: Step): Violation[]
   })
   if (lost === undefined) return []
   const [first] = is
-  const message = `the upgrade of ${name} has lost a statement of the old body: \`${lost.getText().replaceAll(/\s+/g, " ")}\``
+  const statement = lost.getText().replaceAll(/\s+/g, " ")
+  const message = {
+    en: `the upgrade of ${name} has lost a statement of the old body: \`${statement}\``,
+    zh: `${name} 升级时丢了旧方法体里的一条语句：\`${statement}\``,
+  }
   return [{ symbol: name, message, old: spotAt(old, lost), ...(first && { next: spotAt(next, first) }) }]
 }

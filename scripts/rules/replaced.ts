@@ -3,13 +3,16 @@
 import { coreOf, findUses, type Use } from "../chapter/scopes.ts"
 import type { Declaration, Surface } from "../chapter/surface.ts"
 import { isAccess, memberOf, nameText, plain, rootOf, type Write, writesOf } from "../chapter/syntax.ts"
+import { same, type Text } from "../course/language.ts"
 import ts from "../course/typescript.js"
 import { GLOBALS, HIDING, isShared, LANGUAGE } from "./language.ts"
 import { spotAt, type Violation } from "./rule.ts"
 
 /** What to do about a class or an object that is handed on whole. */
-export const BY_NAME =
-  "Use it by its name where it is needed, as in `Math.max(a, b)`: whoever has all of it could change it for all code."
+export const BY_NAME: Text = {
+  en: "Use it by its name where it is needed, as in `Math.max(a, b)`: whoever has all of it could change it for all code.",
+  zh: "在需要的地方按名字用，例如 `Math.max(a, b)`：谁拿到整个它，谁就能替所有代码改掉它。",
+}
 
 /** Makers of plain values that stand for a function: `list.map(String)`. */
 const CALLBACKS = /^(String|Number|Boolean|BigInt|Symbol)$/
@@ -53,28 +56,40 @@ function isCallback({ text }: ts.Identifier, call: ts.Node): boolean {
 export function findReplaced(surface: Surface): Violation[] {
   const uses = new Map<ts.Node, Use>(findUses(surface).map((use) => [use.node, use]))
   const violations: Violation[] = []
-  const say = (node: ts.Node, symbol: string, message: string, fix?: string): void =>
+  const say = (node: ts.Node, symbol: string, message: Text, fix?: Text): void =>
     void violations.push({ symbol, message, next: spotAt(surface, node), ...(fix && { fix }) })
   for (const use of uses.values()) {
     const { node, symbol } = use
     const own = ownOf(surface, use)
     const isFree = use.declarations.length === 0
-    const [about, where] = symbol === undefined ? [node.text, "the demo"] : [symbol, symbol]
+    const [about, where] = [symbol ?? node.text, symbol === undefined ? DEMO : same(symbol)]
     if (symbol === undefined && isFree && HIDING.has(node.text))
-      say(node, node.text, `the demo runs a text by ${node.text}, which no rule can read`)
+      say(node, node.text, {
+        en: `the demo runs a text by ${node.text}, which no rule can read`,
+        zh: `演示用 ${node.text} 运行一段文本，没有规则读得懂`,
+      })
     const isWhole =
       own?.kind === "class" || (symbol === undefined && isFree && (isShared(node.text) || GLOBALS.has(node.text)))
-    if (isWhole && memberTaken(node) === undefined) say(node, about, `${where} hands on all of ${node.text}`, BY_NAME)
+    if (isWhole && memberTaken(node) === undefined) {
+      const message = { en: `${where.en} hands on all of ${node.text}`, zh: `${where.zh} 把整个 ${node.text} 交了出去` }
+      say(node, about, message, BY_NAME)
+    }
   }
   const methods = methodsOf(surface)
   const visit = (node: ts.Node, symbol: string | undefined): void => {
     for (const write of writesOf(node)) {
       const message = whatIsReplaced(surface, write, uses, symbol, methods)
-      if (message !== undefined)
-        say(node, symbol ?? rootOf(write.object).getText(), `${symbol ?? "the demo"} ${message}`)
+      if (message !== undefined) {
+        const who = symbol === undefined ? DEMO : same(symbol)
+        const whole = { en: `${who.en} ${message.en}`, zh: `${who.zh} ${message.zh}` }
+        say(node, symbol ?? rootOf(write.object).getText(), whole)
+      }
     }
     if (symbol === undefined && leadsToPrototype(node))
-      say(node, "prototype", "the demo reaches for a prototype, which all code shares")
+      say(node, "prototype", {
+        en: "the demo reaches for a prototype, which all code shares",
+        zh: "演示去拿原型（prototype），那是所有代码共用的",
+      })
     ts.forEachChild(node, (child) => visit(child, symbol))
   }
   for (const { name, nodes } of surface.core) for (const node of nodes) visit(node, name)
@@ -87,6 +102,16 @@ function ownOf(surface: Surface, { declarations }: Use): Declaration | undefined
   return declaration && coreOf(surface, declaration)
 }
 
+const DEMO: Text = { en: "the demo", zh: "演示" }
+const UNNAMED: Text = {
+  en: "writes to a member of its own that the text does not name",
+  zh: "往自己的某个成员里写，文本里看不出是哪一个",
+}
+
+function changesForAll(name: string): Text {
+  return { en: `changes ${name} for all code`, zh: `替所有代码改了 ${name}` }
+}
+
 /** What a write puts something else in the place of, if it is not the writer's own. */
 function whatIsReplaced(
   surface: Surface,
@@ -94,22 +119,24 @@ function whatIsReplaced(
   uses: ReadonlyMap<ts.Node, Use>,
   symbol: string | undefined,
   methods: ReadonlySet<string>,
-): string | undefined {
+): Text | undefined {
   const root = rootOf(object)
   const use = uses.get(root)
   const own = use && ownOf(surface, use)
   if (use !== undefined && own !== undefined) {
     const writer = surface.core.find(({ name }) => name === symbol)
     const isItsOwn = own.kind === "constant" && writer?.section === own.section
-    return isItsOwn ? undefined : `changes ${own.name} for all code`
+    return isItsOwn ? undefined : changesForAll(own.name)
   }
   if (use !== undefined && use.declarations.length === 0) {
     const isGlobal = LANGUAGE.has(use.node.text) || GLOBALS.has(use.node.text)
-    return symbol === undefined && isGlobal ? `changes ${use.node.text} for all code` : undefined
+    return symbol === undefined && isGlobal ? changesForAll(use.node.text) : undefined
   }
   if (use?.declarations.some((declaration) => ts.findAncestor(declaration, ts.isImportDeclaration))) {
     const isShared = findUses(surface).some((other) => other.symbol && other.declarations[0] === use.declarations[0])
-    return isShared ? `changes ${use.node.text}, which the core uses` : undefined
+    return isShared
+      ? { en: `changes ${use.node.text}, which the core uses`, zh: `改了核心要用的 ${use.node.text}` }
+      : undefined
   }
   if (symbol === undefined || isName) return undefined
   return whichMethod(object, member, methods)
@@ -120,13 +147,15 @@ function whichMethod(
   object: ts.Expression,
   member: string | undefined,
   methods: ReadonlySet<string>,
-): string | undefined {
+): Text | undefined {
   const isThis = plain(object).kind === ts.SyntaxKind.ThisKeyword
-  if (member === undefined) return isThis ? "writes to a member of its own that the text does not name" : undefined
+  if (member === undefined) return isThis ? UNNAMED : undefined
   const around = ts.findAncestor(object, ts.isClassLike)
   const field = around?.members.find(({ name }) => nameText(name) === member)
   if (isThis && field !== undefined && ts.isPropertyDeclaration(field)) return undefined
-  return methods.has(member) ? `puts something in the place of the method ${member}` : undefined
+  return methods.has(member)
+    ? { en: `puts something in the place of the method ${member}`, zh: `用别的东西换掉了方法 ${member}` }
+    : undefined
 }
 
 /** The names of all methods and accessors that classes and types of the core have. */

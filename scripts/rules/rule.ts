@@ -2,6 +2,7 @@
 
 import type { Change, Spot } from "../chapter/compare.ts"
 import type { Declaration, Surface } from "../chapter/surface.ts"
+import { same, type Text } from "../course/language.ts"
 import type { Chapter, Upgrade } from "../course/manifest.ts"
 import ts from "../course/typescript.js"
 
@@ -16,12 +17,14 @@ export type Finding = {
   chapter: string
   /** What it is about: `name` or `name.member`. */
   symbol: string
-  message: string
+  message: Text
   old?: Spot
   next?: Spot
-  fix: string
+  fix: Text
   /** What is simply not written yet, in words for whoever is writing the chapter. */
-  lacks?: string
+  lacks?: Text
+  /** What it is in a file of a reader's own, who knows of no manifest. */
+  forReader?: Text
 }
 
 /** What a rule looks at: a chapter, the one before it where there is one, and what changed between them. */
@@ -35,23 +38,21 @@ export type Step = {
 }
 
 /** A violation as a rule finds it; what all violations of a rule share is added later. */
-export type Violation = Pick<Finding, "symbol" | "message" | "lacks"> & {
+export type Violation = Pick<Finding, "symbol" | "message" | "lacks" | "forReader"> & {
   old?: Spot | undefined
   next?: Spot | undefined
   /** How to mend it, where the rule's own way would say too little. */
-  fix?: string
+  fix?: Text
 }
 
 /** A row of the constitution. */
 export type Rule = {
   id: string
   article: Article
-  sentence: string
-  /** The same in Chinese. */
-  sentenceZh: string
-  fix: string
+  sentence: Text
+  fix: Text
   /** The same for a file of a reader's own, where `fix` would speak of the course's manifest. */
-  fixForReader?: string
+  fixForReader?: Text
   /** What may allow it after all: an upgrade under U1, a weld, or nothing. */
   lifted: "U1" | "weld" | "nothing"
   /** Whether it looks at one chapter alone, also at the one before, or at a reader's file and the chapter that it stands for. */
@@ -107,19 +108,29 @@ export function declaresWeld({ chapter }: Step, name: string): boolean {
 }
 
 /** The changes of one kind, as violations; those that U1 names are left to R3. */
-export function violationsOf(step: Step, kind: Change["kind"], say: (change: Change) => string): Violation[] {
+export function violationsOf(step: Step, kind: Change["kind"], say: (change: Change) => Text): Violation[] {
   return step.changes
     .filter((change) => change.kind === kind && !isU1(step, change))
     .map((change) => {
       const isText = TEXTS.includes(kind) && change.exact !== true
       const spots = isText ? firstDifference(step, change) : { old: change.old, next: change.next }
       const hidden = nameInvisible(step, change, spots)
-      return { symbol: change.symbol, message: `${say(change).replaceAll(/\s+/g, " ")}${hidden}`, ...spots }
+      const message = onOneLine(say(change))
+      return {
+        symbol: change.symbol,
+        message: { en: `${message.en}${hidden.en}`, zh: `${message.zh}${hidden.zh}` },
+        ...spots,
+      }
     })
 }
 
+/** A text without its line ends. */
+export function onOneLine({ en, zh }: Text): Text {
+  return { en: en.replaceAll(/\s+/g, " "), zh: zh.replaceAll(/\s+/g, " ") }
+}
+
 /** What differs where nothing seems to: the character and its column. Empty where the difference can be seen. */
-function nameInvisible(step: Step, change: Change, { old, next }: Pick<Violation, "old" | "next">): string {
+function nameInvisible(step: Step, change: Change, { old, next }: Pick<Violation, "old" | "next">): Text {
   const [olds, nexts] = [step.old?.lines ?? [], step.next.lines]
   let [before, after] = [(old?.line ?? 0) - 1, (next?.line ?? 0) - 1]
   // A finding points at a line with something on it; what differs may be a blank one above.
@@ -129,41 +140,48 @@ function nameInvisible(step: Step, change: Change, { old, next }: Pick<Violation
   }
   const isField = change.kind === "field-changed"
   const [was, is] = isField ? [change.from, change.to] : [olds[before], nexts[after]]
-  if (was === undefined || is === undefined || was === is) return ""
+  if (was === undefined || is === undefined || was === is) return same("")
   const bare = (line: string): string =>
     line
       .replaceAll(/\p{Cf}/gu, "")
       .replaceAll(/[\t\v\f\u0085\p{Z}]+/gu, " ")
       .trim()
-  if (bare(was) !== bare(is)) return ""
+  if (bare(was) !== bare(is)) return same("")
   let column = 0
   while (was[column] === is[column]) column++
   const [lost, got] = [was.at(column), is.at(column)].map((char) =>
     char === undefined ? undefined : nameCharacter(char),
   )
   const isMore = was.slice(column) === is.slice(column + 1)
-  const what = isMore ? `${got} too many` : `${got ?? "its end"} instead of ${lost ?? "its end"}`
-  const line = isField ? "" : `line ${after + 1}, `
-  return `; only what cannot be seen differs: ${line}column ${column + 1} has ${what}`
+  const end = { en: "its end", zh: "结尾" }
+  const what = isMore
+    ? { en: `${got?.en} too many`, zh: `多了${got?.zh}` }
+    : { en: `${(got ?? end).en} instead of ${(lost ?? end).en}`, zh: `是${(got ?? end).zh}，不是${(lost ?? end).zh}` }
+  const line = isField ? same("") : { en: `line ${after + 1}, `, zh: `第 ${after + 1} 行` }
+  return {
+    en: `; only what cannot be seen differs: ${line.en}column ${column + 1} has ${what.en}`,
+    zh: `；只有看不见的地方不同：${line.zh}第 ${column + 1} 列${what.zh}`,
+  }
 }
 
-function nameCharacter(char: string): string {
+function nameCharacter(char: string): Text {
   const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")
-  return `${INVISIBLE_NAMES[char] ?? `"${char}"`} (U+${code})`
+  const { en, zh } = INVISIBLE_NAMES[char] ?? same(`"${char}"`)
+  return { en: `${en} (U+${code})`, zh: `${zh}（U+${code}）` }
 }
 
-const INVISIBLE_NAMES: Readonly<Record<string, string>> = {
-  " ": "a space",
-  "\t": "a tab",
-  "\u00ad": "a soft hyphen",
-  "\u00a0": "a no-break space",
-  "\u200b": "a zero-width space",
-  "\u200c": "a zero-width non-joiner",
-  "\u200d": "a zero-width joiner",
-  "\u202f": "a narrow no-break space",
-  "\u2060": "a word joiner",
-  "\u3000": "an ideographic space",
-  "\ufeff": "a byte order mark",
+const INVISIBLE_NAMES: Readonly<Record<string, Text>> = {
+  " ": { en: "a space", zh: "空格" },
+  "\t": { en: "a tab", zh: "制表符" },
+  "\u00ad": { en: "a soft hyphen", zh: "软连字符" },
+  "\u00a0": { en: "a no-break space", zh: "不换行空格" },
+  "\u200b": { en: "a zero-width space", zh: "零宽空格" },
+  "\u200c": { en: "a zero-width non-joiner", zh: "零宽不连字符" },
+  "\u200d": { en: "a zero-width joiner", zh: "零宽连字符" },
+  "\u202f": { en: "a narrow no-break space", zh: "窄不换行空格" },
+  "\u2060": { en: "a word joiner", zh: "词连接符" },
+  "\u3000": { en: "an ideographic space", zh: "全角空格" },
+  "\ufeff": { en: "a byte order mark", zh: "字节顺序标记" },
 }
 
 /** Changes of a text of several lines. */

@@ -2,6 +2,7 @@
 
 import { coreOf } from "../chapter/scopes.ts"
 import type { Declaration, Surface } from "../chapter/surface.ts"
+import { same, type Text } from "../course/language.ts"
 import { CHAPTERS } from "../course/manifest.ts"
 import ts from "../course/typescript.js"
 import { LANGUAGE } from "./language.ts"
@@ -79,13 +80,24 @@ function isPrivate(node: ts.Node): boolean {
 }
 
 /** What is wrong with giving this name to something else, if anything is. */
-function secondMeaning(name: string, own: Declaration | undefined): string | undefined {
+function secondMeaning(name: string, own: Declaration | undefined): Text | undefined {
   const chapter = COURSE.get(name)
   if (LANGUAGE.has(name))
-    return `${name} is a name of the language, which the core relies on, and is declared to mean something else`
+    return {
+      en: `${name} is a name of the language, which the core relies on, and is declared to mean something else`,
+      zh: `${name} 是语言自带的名字，核心要用它，这里却声明成了别的东西`,
+    }
   if (own !== undefined)
-    return `${name} is a part of ${own.section || "the core"}, and is declared a second time to mean something else`
-  return chapter && `${name} is declared outside of the core, and ${chapter} claims this name for a part of it`
+    return {
+      en: `${name} is a part of ${own.section || "the core"}, and is declared a second time to mean something else`,
+      zh: `${name} 是${own.section ? ` ${own.section} ` : "核心"}的零件，这里又声明成了别的东西`,
+    }
+  return (
+    chapter && {
+      en: `${name} is declared outside of the core, and ${chapter} claims this name for a part of it`,
+      zh: `${name} 声明在核心之外，而 ${chapter} 的核心里有个零件叫这个名字`,
+    }
+  )
 }
 
 /** A second meaning of a name, at the newcomer of the two: of a new part and a name in old code, the part is the newcomer. */
@@ -96,7 +108,10 @@ function findSecondMeaning(next: Surface, node: ts.Node, name: string, isCourse:
   const isOld = around !== undefined && own !== undefined && around.section < own.section
   if (isOld && own.section === next.chapter.id) {
     const line = next.source.getLineAndCharacterOfPosition(node.getStart()).line + 1
-    const message = `the part ${name} of ${own.section} is called like a local name in ${around.name} of ${around.section}, at line ${line}`
+    const message = {
+      en: `the part ${name} of ${own.section} is called like a local name in ${around.name} of ${around.section}, at line ${line}`,
+      zh: `${own.section} 的零件 ${name}，和 ${around.section} 的 ${around.name} 第 ${line} 行的局部名字相同`,
+    }
     return [{ symbol: name, message, next: spotAt(next, own.node) }]
   }
   // What old code calls its own is found once, in the chapter whose part takes the name.
@@ -105,14 +120,21 @@ function findSecondMeaning(next: Surface, node: ts.Node, name: string, isCourse:
   return message === undefined ? [] : [{ symbol: name, message, next: spotAt(next, node) }]
 }
 
+const NO_MORE: Text = { en: "no more", zh: "没有更多" }
+const LESS: Text = { en: "less", zh: "少了" }
+
 export const U2: Rule[] = [
   {
     id: "U2-SECOND-MEANING",
     article: "U2",
-    sentence:
-      "A name that a core exports, or uses of the language, means the same in every chapter; nothing else is called by it.",
-    sentenceZh: "核心导出的名字、核心用到的语言自带的名字，在每一章里都是同一个意思；别的东西不叫这个名字。",
-    fix: "Choose another name for the newcomer of the two; a part of a chapter stands in its core, above the banner of the demo.",
+    sentence: {
+      en: "A name that a core exports, or uses of the language, means the same in every chapter; nothing else is called by it.",
+      zh: "核心导出的名字、核心用到的语言自带的名字，在每一章里都是同一个意思；别的东西不叫这个名字。",
+    },
+    fix: {
+      en: "Choose another name for the newcomer of the two; a part of a chapter stands in its core, above the banner of the demo.",
+      zh: "两个里后来的那个换个名字；一章的零件放在核心里，演示的横幅上面。",
+    },
     scope: "chapter",
     lifted: "nothing",
     explains: { lines: TEXT },
@@ -130,10 +152,14 @@ export const U2: Rule[] = [
   {
     id: "U2-REPLACED",
     article: "U2",
-    sentence:
-      "A name means the same at any moment: nothing is put in the place of what the core declares or what all code shares, by the core or by the demo.",
-    sentenceZh: "一个名字在任何时刻都是同一个意思：核心声明的、所有代码共用的东西，核心和演示都不在运行时替换。",
-    fix: "Make something new beside it, and hand that on: an object of one's own, an option, a class that holds the old one.",
+    sentence: {
+      en: "A name means the same at any moment: nothing is put in the place of what the core declares or what all code shares, by the core or by the demo.",
+      zh: "一个名字在任何时刻都是同一个意思：核心声明的、所有代码共用的东西，核心和演示都不在运行时替换。",
+    },
+    fix: {
+      en: "Make something new beside it, and hand that on: an object of one's own, an option, a class that holds the old one.",
+      zh: "在旁边造一个新的，再把它交出去：自己的对象、一个选项、一个包着旧东西的类。",
+    },
     scope: "chapter",
     lifted: "nothing",
     explains: { lines: TEXT },
@@ -142,10 +168,18 @@ export const U2: Rule[] = [
   {
     id: "U2-OTHER-SHAPE",
     article: "U2",
-    sentence: "What stands for a chapter gives the chapter's own names the shape that they have in the course.",
-    sentenceZh: "自己写的一章里，这一章的名字和课程里的形状一样：字段、成员、参数和返回值。",
-    fixForReader: "Give it the shape that the chapter's book shows.",
-    fix: "Give it the shape that it has in the course; npm run diff -- sNN shows it.",
+    sentence: {
+      en: "What stands for a chapter gives the chapter's own names the shape that they have in the course.",
+      zh: "自己写的一章里，这一章的名字和课程里的形状一样：字段、成员、参数和返回值。",
+    },
+    fixForReader: {
+      en: "Give it the shape that the chapter's book shows.",
+      zh: "写成这一章的书里给出的形状。",
+    },
+    fix: {
+      en: "Give it the shape that it has in the course; npm run diff -- sNN shows it.",
+      zh: "写成课程里的形状；npm run diff -- sNN 可以看到。",
+    },
     scope: "course",
     lifted: "nothing",
     explains: { lines: TEXT },
@@ -158,8 +192,14 @@ export const U2: Rule[] = [
         const lacks = should.find((part) => !is.includes(part))
         const extra = is.find((part) => !should.includes(part))
         if (model.kind === declaration.kind && lacks === undefined && extra === undefined) return []
-        const kinds = model.kind === declaration.kind ? undefined : `a ${model.kind}, got a ${declaration.kind}`
-        const message = `${name} has another shape than in the course: expected ${kinds ?? `${lacks ?? "no more"}, got ${extra ?? "less"}`}`
+        const [expected, got] =
+          model.kind === declaration.kind
+            ? [lacks === undefined ? NO_MORE : same(lacks), extra === undefined ? LESS : same(extra)]
+            : [same(`a ${model.kind}`), same(`a ${declaration.kind}`)]
+        const message = {
+          en: `${name} has another shape than in the course: expected ${expected.en}, got ${got.en}`,
+          zh: `${name} 的形状和课程里不一样：应该是 ${expected.zh}，实际是 ${got.zh}`,
+        }
         return [{ symbol: name, message, next: placeOf(next, declaration) }]
       }),
   },

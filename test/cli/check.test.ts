@@ -368,8 +368,8 @@ describe("the chapters", () => {
       const found = checkSteps(stepsWith(id, text, chapter))
       expect(found).toEqual([expect.objectContaining({ rule, chapter: id, symbol })])
       const [{ message, fix, old, next }] = found as [Finding]
-      expect(message).toContain(symbol.replace('StopReason."error"', "StopReason"))
-      expect(fix).toMatch(/^[A-Z].{20,}\.$/)
+      expect(message.en).toContain(symbol.replace('StopReason."error"', "StopReason"))
+      expect(fix.en).toMatch(/^[A-Z].{20,}\.$/)
       const before = IDS[IDS.indexOf(id) - 1] ?? id
       const [spot, file, seen] = next === undefined ? [old, before, here.read(before)] : [next, id, text]
       expect(spot?.file).toBe(here.file(file))
@@ -503,6 +503,20 @@ describe("npm run check", () => {
     expect(stdout).toMatch(/code\.ts holds as s05: it keeps all that was there and adds what s05 adds\.\n/)
   })
 
+  test("speaks Chinese to whoever wants it, and English to programs", async () => {
+    const copy = new Copy(temporary)
+    copy.edit("s05", FIELD, "")
+    const { stdout, code } = await copy.call("check", "--only", "s05", "--lang", "zh")
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/\nR1-FIELD-GONE {2}s05 {2}字段 TurnOptions\.output 不见了\n {2}类型只增不减：/)
+    expect(stdout).toMatch(/\n {2}改法 把字段放回去。/)
+    expect(stdout).toMatch(/1 章，\d+ 条规则：发现 1 处。\n$/)
+    const own = await copy.call("check", "--as", "s05", copy.file("s05"), "--lang", "zh")
+    expect(own.stdout).toMatch(/你的 s05 在第 \d+ 行第一次偏离：字段 TurnOptions\.output 不见了。/)
+    const json = JSON.parse((await copy.call("check", "--only", "s05", "--json", "--lang", "zh")).stdout) as CheckReport
+    expect(json.findings[0]?.message).toBe("the field TurnOptions.output is gone")
+  })
+
   test("--as names the first deviation of a damaged file: the line, what it is, the rule and how to fix it", () => {
     const { code, stdout, stderr } = runs.damaged
     expect([code, stderr]).toEqual([1, ""])
@@ -510,7 +524,7 @@ describe("npm run check", () => {
     const line = fs.readFileSync(damaged, "utf8").split("\n").indexOf("export type TurnOptions = {") + 1
     expect(stdout).toContain(`\nYour s05 first deviates at line ${line}: the field TurnOptions.output is gone.\n`)
     const was = here.read("s04").split("\n").indexOf(FIELD.trimEnd()) + 1
-    expect(stdout).toMatch(/\nR1-FIELD-GONE {2}s05 {2}the field TurnOptions\.output is gone\n {2}Once introduced, /)
+    expect(stdout).toMatch(/\nR1-FIELD-GONE {2}s05 {2}the field TurnOptions\.output is gone\n {2}Types only grow: /)
     expect(stdout).toMatch(
       new RegExp(`\n {2}was \\S*s04_toolloop/code\\.ts:${was}\n(.*\n)*.*> +${was} \\| +output: Output\n`),
     )

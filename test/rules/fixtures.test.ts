@@ -12,6 +12,7 @@ import { isDeepStrictEqual } from "node:util"
 import { describe, expect, test } from "vitest"
 import { findGains, type Spot } from "../../scripts/chapter/compare.ts"
 import { readSurface, type Surface } from "../../scripts/chapter/surface.ts"
+import type { Text } from "../../scripts/course/language.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../../scripts/course/manifest.ts"
 import { RULES } from "../../scripts/rules/index.ts"
 import { checkSteps, pairChapters } from "../../scripts/rules/judge.ts"
@@ -127,10 +128,19 @@ function withExpectations(text: string, expected: readonly Expectation[], found:
   return `${text.slice(0, start)}${JSON.stringify(list, null, 2)}\n${end === -1 ? "" : text.slice(end)}`
 }
 
-/** Whether a message names what its finding is about: the declaration, and the member where it is about one. */
+/** Expects a text to be Chinese in Chinese, and to be something else in English. */
+function expectBoth(text: Text | undefined): void {
+  if (text === undefined) return
+  expect(text.zh).toMatch(/\p{Script=Han}/u)
+  expect(text.en).toMatch(/[a-z]/)
+  expect(text.en).not.toBe(text.zh)
+}
+
+/** Whether a message names what its finding is about, in both languages: the declaration, and the member where it is about one. */
 function namesSymbol({ symbol, message }: Finding): boolean {
   const dot = symbol.indexOf(".", 1)
-  return [symbol.slice(0, dot === -1 ? undefined : dot), symbol.slice(dot + 1)].every((name) => message.includes(name))
+  const names = [symbol.slice(0, dot === -1 ? undefined : dot), symbol.slice(dot + 1)]
+  return names.every((name) => message.en.includes(name) && message.zh.includes(name))
 }
 
 describe("the fixtures", () => {
@@ -181,6 +191,16 @@ describe("a fixture that is accepted", () => {
 })
 
 describe("the rules", () => {
+  test("say what they demand, and what to do, in both languages", () => {
+    for (const { sentence, fix, fixForReader } of RULES)
+      for (const text of [sentence, fix, fixForReader]) expectBoth(text)
+  })
+
+  test("demand each something of its own", () => {
+    const sentences = RULES.flatMap(({ sentence }) => [sentence.en, sentence.zh])
+    expect(sentences.filter((sentence, index) => sentences.indexOf(sentence) < index)).toEqual([])
+  })
+
   test("have ids that start with their article", () => {
     expect(RULES.filter(({ id, article }) => !id.startsWith(`${article}-`))).toEqual([])
   })
@@ -218,14 +238,16 @@ for (const { id } of RULES) {
         }
         expect(found).toEqual(spots)
         for (const [index, { says = "", fix = "" }] of expected.entries()) {
-          expect(findings[index]?.message).toContain(says)
-          expect(findings[index]?.fix).toContain(fix)
+          expect(findings[index]?.message.en).toContain(says)
+          expect(findings[index]?.fix.en).toContain(fix)
         }
         for (const finding of findings) {
           expect(finding.chapter).toBe(chapter.id)
-          expect(finding.fix).toMatch(/^[A-Z].*\.$/)
+          expect(finding.fix.en).toMatch(/^[A-Z].*\.$/)
+          expect(finding.fix.zh).toMatch(/。$/)
           expect(namesSymbol(finding)).toBe(true)
-          expect(finding.message).not.toContain("\n")
+          expect(finding.message.en).not.toContain("\n")
+          for (const text of [finding.message, finding.fix, finding.forReader]) expectBoth(text)
         }
       })
     }
