@@ -114,6 +114,7 @@ export function showLacks(findings: readonly Finding[], chapter: string, languag
   const lacks = findings.flatMap((finding) =>
     finding.lacks === undefined ? [] : [finding.lacks[language].replaceAll(/\s+/g, " ")],
   )
-  if (lacks.length === 0) return ""
-  return language === "zh" ? `${chapter} 还缺：${lacks.join("、")}。` : `${chapter} still lacks: ${lacks.join(", ")}.`
+  const list = lacks.join(language === "zh" ? "、" : ", ")
+  const text = { en: `${chapter} still lacks: ${list}.`, zh: `${chapter} 还差：${list}。` }
+  return lacks.length === 0 ? "" : text[language]
 }

@@ -22,7 +22,7 @@ export function findRetypingGains(step: Step, kind: "type" | "class"): Violation
       const reason = whyRetyping(gain, oldNames(gain.name), types)
       if (reason === undefined) return []
       const message = {
-        en: `the gain \`${gain.text}\` of ${gain.name} changes what was there: ${reason.en}`,
+        en: `\`${gain.text}\`, new in ${gain.name}, changes what was there: ${reason.en}`,
         zh: `${gain.name} 多出的 \`${gain.text}\` 动了原有的东西：${reason.zh}`,
       }
       return [{ symbol: gain.name, message, next: gain.spot }]

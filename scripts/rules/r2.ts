@@ -64,8 +64,8 @@ export const R2: Rule[] = [
     about: "text",
     find: (step) =>
       violationsOf(step, "class-member-changed", ({ symbol }) => ({
-        en: `the weld ${symbol} has another signature`,
-        zh: `接入点 ${symbol} 的签名变了`,
+        en: `${symbol} has another signature`,
+        zh: `${symbol} 的签名变了`,
       })).filter(
         ({ symbol }) =>
           declaresWeld(step, symbol) &&

@@ -251,8 +251,8 @@ export const R8: Rule[] = [
     about: "text",
     find: (step) =>
       violationsOf(step, "rewritten", ({ name }) => ({
-        en: `${name} has another text, and is no declared weld`,
-        zh: `${name} 的写法变了，又不是列明的接入点`,
+        en: `${name} has another text, and is not announced to change`,
+        zh: `${name} 的写法变了，而这一章没有说要改它`,
       })).filter(({ symbol }) => !weldsFunction(step, symbol)),
   },
   {
@@ -279,7 +279,7 @@ export const R8: Rule[] = [
           ? { en: `the members of ${name} stand in another order`, zh: `${name} 的成员换了顺序` }
           : how === "joined"
             ? {
-                en: `${name} gains something on an old line, so that the line is not as it was`,
+                en: `${name} gets something new on an old line, so that the line is not as it was`,
                 zh: `${name} 新增的东西写在旧的行里，那一行就和原来不一样了`,
               }
             : {
@@ -319,8 +319,8 @@ export const R8: Rule[] = [
           const reason = change.breaks ?? missing
           if (!reason) return []
           const message = onOneLine({
-            en: `the weld ${change.symbol} breaks old calls: ${reason.en}`,
-            zh: `接入点 ${change.symbol} 让旧调用失效：${reason.zh}`,
+            en: `the change of ${change.symbol} breaks old calls: ${reason.en}`,
+            zh: `${change.symbol} 这样改，旧调用就失效了：${reason.zh}`,
           })
           return [{ symbol: change.symbol, message, ...firstDifference(step, change) }]
         }),

@@ -3,12 +3,15 @@ import { readSurface } from "../../scripts/chapter/surface.ts"
 import { forReader, readOwn, showLacks } from "../../scripts/cli/own-file.ts"
 import { same } from "../../scripts/course/language.ts"
 import { findChapter } from "../../scripts/course/manifest.ts"
+import { RULES } from "../../scripts/rules/index.ts"
 import { checkSteps, pairChapters } from "../../scripts/rules/judge.ts"
 import type { Finding } from "../../scripts/rules/rule.ts"
 import { here, replaceOnce } from "../support/commands.ts"
 
 const s05 = findChapter("s05")
 const course = here.read("s05")
+/** The rules about the manifest itself. */
+const MAINTAINED = ["R8-MANIFEST", "R3-FOREIGN"]
 const BANNER = /^\/\/ ── s05 .*$/m
 const DEMO = /^\/\/ ── Demo .*$/m
 
@@ -65,10 +68,18 @@ describe("a reader's own file", () => {
     expect(messages.filter(({ en, zh }) => /\b(manifest|welds?|gains?)\b/.test(en) || /清单/.test(zh))).toEqual([])
   })
 
+  test("asks nothing in the words of those who maintain the course", () => {
+    const rules = RULES.filter(({ id }) => !MAINTAINED.includes(id))
+    for (const { id, fix, fixForReader = fix } of rules) {
+      expect(fixForReader.en, id).not.toMatch(/manifest|\b(welds?|gains?)\b/)
+      expect(fixForReader.zh, id).not.toMatch(/manifest|清单|接入点/)
+    }
+  })
+
   test("says in either language what is not written yet", () => {
-    const lacking = [same("ToolHooks"), same("hooks?:\n  ToolHooks")].map((lacks) => ({ lacks })) as Finding[]
+    const lacking = [{ lacks: same("ToolHooks") }, { lacks: same("hooks?:\n  ToolHooks") }] as Finding[]
     expect(showLacks(lacking, "s05", "en")).toBe("s05 still lacks: ToolHooks, hooks?: ToolHooks.")
-    expect(showLacks(lacking, "s05", "zh")).toBe("s05 还缺：ToolHooks、hooks?: ToolHooks。")
+    expect(showLacks(lacking, "s05", "zh")).toBe("s05 还差：ToolHooks、hooks?: ToolHooks。")
     expect(showLacks([], "s05", "zh")).toBe("")
   })
 })
