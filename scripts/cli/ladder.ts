@@ -21,7 +21,10 @@ import { type Command, type Terminal, visible } from "./terminal.ts"
 import { runVitest } from "./tools.ts"
 
 /** What the command line selects, as the environment that the ladder reads. Throws with a sentence for people. */
-function readSelection(args: string[], { root, directory, env }: Terminal): Record<string, string> {
+function readSelection(
+  args: string[],
+  { root, directory, env }: Terminal,
+): { selection: Record<string, string>; language: Language } {
   const { values, positionals } = readOptions({
     args,
     options: { upto: { type: "string" }, only: { type: "string" }, lang: { type: "string" } },
@@ -37,7 +40,7 @@ function readSelection(args: string[], { root, directory, env }: Terminal): Reco
     const { LADDER_ONLY: only, LADDER_UPTO: last = "s12" } = selection
     const chapters = CHAPTERS.filter(({ id }) => (only === undefined ? id <= last : id === only))
     for (const file of chapters.map((chapter) => chapterFile(chapter, root))) parseSource(file, readSource(file))
-    return { ...selection, TEST_LANGUAGE: language }
+    return { selection: { ...selection, TEST_LANGUAGE: language }, language }
   }
   const [name, given] = positionals
   if (name === undefined || given === undefined || positionals.length > 2)
@@ -46,7 +49,10 @@ function readSelection(args: string[], { root, directory, env }: Terminal): Reco
     throw new InputError("a file is tested by itself: leave --upto and --only away")
   const file = path.resolve(directory, given)
   parseSource(file, readSource(file))
-  return { LADDER_ONLY: findChapter(name).id, LADDER_FILE: fs.realpathSync(file), TEST_LANGUAGE: language }
+  return {
+    selection: { LADDER_ONLY: findChapter(name).id, LADDER_FILE: fs.realpathSync(file), TEST_LANGUAGE: language },
+    language,
+  }
 }
 
 /** Whether the tests demand what is missing: types, and what they call by its name. How a chapter is cut into helpers is up to its author. */
@@ -57,13 +63,13 @@ function isDemanded({ symbol }: Finding): boolean {
 
 /** npm run ladder */
 export const command: Command = {
-  usage: "usage: npm run ladder -- [--upto sNN] [--only sNN] [sNN FILE] [--lang zh|en]",
+  usage: "usage: npm run ladder -- [--upto sNN] [--only sNN] [--lang zh|en] [sNN FILE]",
   async run(args, terminal) {
-    const selection = readSelection(args, terminal)
+    const { selection, language } = readSelection(args, terminal)
     const { LADDER_FILE: file, LADDER_ONLY: id = "" } = selection
     const again = { TEST_TABLES: "1", TEST_AGAIN: `npm run ladder -- ${args.join(" ")}` }
     const test = (settings: Readonly<Record<string, string>>): Promise<number> =>
-      runVitest(["test/chapters/s", "--typecheck.enabled=false"], settings, terminal)
+      runVitest(["test/chapters/s", "test/chapters/doors", "--typecheck.enabled=false"], settings, terminal)
     if (file === undefined) return test({ ...selection, ...again })
     const faults = await findTypeFaults(file, terminal)
     for (const fault of faults) terminal.out(`${showTypeFault(fault, file, terminal)}\n`)
@@ -71,7 +77,7 @@ export const command: Command = {
     const before = CHAPTERS[CHAPTERS.indexOf(chapter) - 1]
     const read = (one: Chapter, place: string): Surface => readSurface(one, place)
     const steps = pairChapters([readOwn(chapter, file)], before && read(before, chapterFile(before, terminal.root)))
-    const lacks = showLacks(checkSteps(steps).filter(isDemanded), id, selection.TEST_LANGUAGE as Language)
+    const lacks = showLacks(checkSteps(steps).filter(isDemanded), id, language)
     if (lacks !== "") terminal.out(`${visible(lacks)}\n`)
     // A reader writes one thing after the other: the first test that fails is the one to look at.
     const code = await test({ ...selection, ...again, TEST_SHOWN: "1" })

@@ -36,7 +36,12 @@ export function forReader(findings: readonly Finding[]): Finding[] {
     .map((finding) => {
       const { en, zh } = RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix
       const named = (text: string): string => text.replaceAll("sNN", finding.chapter)
-      return { ...finding, message: finding.forReader ?? finding.message, fix: { en: named(en), zh: named(zh) } }
+      const { message } = finding
+      const plain = {
+        en: message.en.replace(", and is no declared weld", ", and this chapter does not change it"),
+        zh: message.zh.replace("又不是列明的接入点", "而这一章不改它"),
+      }
+      return { ...finding, message: finding.forReader ?? plain, fix: { en: named(en), zh: named(zh) } }
     })
 }
 

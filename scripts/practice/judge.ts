@@ -68,6 +68,9 @@ export const PATIENCE = 10_000
 
 const MOST_PRINTED = 2000
 
+/** Where the tests are, and the process that runs them. */
+const SUPPORT = new URL("../../test/support/practice/", import.meta.url)
+
 /** Writes out where a file lies: in a bundle it would lie elsewhere. */
 const keepPlaces: Plugin = {
   name: "keep-places",
@@ -103,7 +106,7 @@ export class Judge {
 
   #makeBundle(): Promise<string> {
     this.#bundle ??= build({
-      entryPoints: [fileURLToPath(new URL("./child.ts", import.meta.url))],
+      entryPoints: [fileURLToPath(new URL("process.ts", SUPPORT))],
       outdir: path.join(this.#folder, "tests"),
       outExtension: { ".js": ".mjs" },
       bundle: true,
@@ -112,10 +115,10 @@ export class Judge {
       platform: "node",
       target: "node20",
       packages: "external",
-      alias: { vitest: fileURLToPath(new URL("./test-api.ts", import.meta.url)) },
+      alias: { vitest: fileURLToPath(new URL("test-api.ts", SUPPORT)) },
       plugins: [keepPlaces],
       logLevel: "silent",
-    }).then(() => path.join(this.#folder, "tests", "child.mjs"))
+    }).then(() => path.join(this.#folder, "tests", "process.mjs"))
     return this.#bundle
   }
 

@@ -96,8 +96,8 @@ async function findWrong(chapter: Chapter, progress: Progress, terminal: Termina
       const line = finding.next?.line
       const place = line === undefined ? { en: "", zh: "" } : { en: `line ${line}: `, zh: `第 ${line} 行：` }
       return {
-        en: `every test passes; one rule does not hold: ${place.en}${finding.message}`,
-        zh: `测试都通过了，有一条规则不成立：${place.zh}${finding.message}`,
+        en: `every test passes; one rule does not hold: ${place.en}${finding.message.en}`,
+        zh: `测试都通过了，有一条规则不成立：${place.zh}${finding.message.zh}`,
       }
     }
   } catch (error) {

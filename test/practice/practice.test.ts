@@ -282,7 +282,7 @@ describe("npm run practice in a terminal", () => {
     write("s01", replaceOnce(here.read("s01"), "content: prompt.toWellFormed() }", 'content: "" }'))
     const person = new Person("zh_CN.UTF-8")
     const run = runCommand(command, ["s01"], person.terminal)
-    await person.sees(/第 4 步，共 7 步[\s\S]*输入 +人：/)
+    await person.sees(/第 1 步，共 4 步[\s\S]*输入 +人：/)
     person.press("e")
     await person.sees(/课程 +你的[\s\S]*▶[\s\S]*第一处偏离，第 0 行/)
     person.press("q")

@@ -5,6 +5,7 @@
 import {
   ASYMMETRIC_MATCHERS_OBJECT,
   chai,
+  customMatchers,
   type ExpectStatic,
   GLOBAL_EXPECT,
   JestAsymmetricMatchers,
@@ -24,4 +25,8 @@ export const expect: ExpectStatic = ((value: unknown, message?: string) =>
 const shared = globalThis as unknown as Record<symbol, object>
 Object.assign(expect, chai.expect, shared[ASYMMETRIC_MATCHERS_OBJECT])
 shared[GLOBAL_EXPECT] = expect
+// As vitest does it: the plugin adds a function that wants to know whose assertions it extends.
+const plain = chai.expect as unknown as { extend: (whose: ExpectStatic, matchers: object) => void }
+expect.extend = (matchers) => plain.extend(expect, matchers)
 setState({ assertionCalls: 0, isExpectingAssertions: false }, expect)
+expect.extend(customMatchers)

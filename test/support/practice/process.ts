@@ -5,10 +5,10 @@
 import { once } from "node:events"
 import { inspect } from "node:util"
 import { type File, startTests, type Task, type Test, type VitestRunner } from "@vitest/runner"
-import { Driver, type ProviderEvent, type Reply } from "../../test/support/driver.ts"
-import type { Text } from "../course/language.ts"
-import { describeMessage } from "../lab/session.ts"
-import type { Failure, Job, Played, Report } from "./judge.ts"
+import type { Text } from "../../../scripts/course/language.ts"
+import { describeMessage } from "../../../scripts/lab/session.ts"
+import type { Failure, Job, Played, Report } from "../../../scripts/practice/judge.ts"
+import { Driver, type ProviderEvent, type Reply } from "../driver.ts"
 
 /** No more of a text is told, in characters. */
 const MOST = 2000
