@@ -4,7 +4,7 @@
  *   npm run diff -- s04              s04 against s03
  *   npm run diff -- s03 s07          any two; also 3 7, or s03_stream s07_session
  *
- * --stat counts only; --unified prints a plain patch of the cores; --json and --markdown are for programs and documents. On a wide terminal
+ * New code is shown whole. --names prints the names and what their comments promise, --stat counts only; --unified prints a plain patch of the cores; --json and --markdown are for programs and documents. On a wide terminal
  * changes stand side by side; --width N decides instead of the terminal.
  */
 import type { ChalkInstance } from "chalk"
@@ -121,14 +121,19 @@ function besideEachOther(rows: Row[]): Row[] {
   return out
 }
 
-function showChange(from: string, to: string, { width, sideBySide, paint }: Room): string[] {
+/** One row below the other, each with its sign. */
+function showRows(rows: readonly Row[], { width, paint }: Room): string[] {
   const colors = { "+": paint.green, "-": paint.red, " ": paint.dim }
+  return rows.flatMap(({ sign, left, right }) => {
+    const pieces = wrap(sign === "+" ? right : left, width - 6)
+    return pieces.map((piece, index) => colors[sign](`    ${index === 0 ? sign : " "} ${piece}`))
+  })
+}
+
+function showChange(from: string, to: string, room: Room): string[] {
+  const { width, sideBySide, paint } = room
   const rows = pairLines(from, to)
-  if (!sideBySide)
-    return rows.flatMap(({ sign, left, right }) => {
-      const pieces = wrap(sign === "+" ? right : left, width - 6)
-      return pieces.map((piece, index) => colors[sign](`    ${index === 0 ? sign : " "} ${piece}`))
-    })
+  if (!sideBySide) return showRows(rows, room)
   const half = Math.floor((width - 9) / 2)
   return besideEachOther(rows).flatMap(({ sign, left, right }) => {
     const old = wrap(left, half)
@@ -159,7 +164,30 @@ function wrap(line: string, width: number): string[] {
   return [...pieces, rest]
 }
 
-function showEntry(entry: Entry, room: Room): string {
+/** The whole doc comment in front of a declaration, without its marks. */
+function commentOf(text: string): string[] {
+  const [comment = ""] = /^\/\*\*[\s\S]*?\*\//.exec(text) ?? []
+  return comment
+    .split("\n")
+    .map((line) => line.replace(/^\s*\/?\*+\/? ?/, "").replace(/ ?\*\/$/, ""))
+    .filter((line) => line !== "")
+}
+
+/** What stands below a name: only words, or the code too. */
+function showBody({ group, from = "", to = "" }: Entry, room: Room, namesOnly: boolean): string[] {
+  const { width, paint } = room
+  if (namesOnly)
+    return commentOf(to || from)
+      .flatMap((line) => wrap(`    ${line}`, width))
+      .map((line) => paint.dim(line))
+  if (group !== "added") return showChange(from, to, room)
+  return showRows(
+    to.split("\n").map((line): Row => ({ sign: "+", left: "", right: line })),
+    room,
+  )
+}
+
+function showEntry(entry: Entry, room: Room, namesOnly: boolean): string {
   const { width, paint } = room
   const spot = entry.next ?? entry.old
   const place = spot === undefined ? "" : `${spot.file}:${spot.line}`
@@ -171,14 +199,7 @@ function showEntry(entry: Entry, room: Room): string {
         ...wrap(`    ${place}`, width).map((line) => paint.dim(line)),
       ]
   const reason = entry.reason === undefined ? [] : wrap(`    ${entry.reason}`, width).map((line) => paint.cyan(line))
-  if (entry.group === "added") {
-    const [comment = ""] = (entry.to ?? "")
-      .split("\n")
-      .filter((line) => line.startsWith("/** ") || line.startsWith(" * "))
-    const text = `    ${comment.replace(/^(\/\*\*| \*) | \*\/$/g, "")}`
-    return [...head, ...(comment === "" ? [] : wrap(text, width).map((line) => paint.green(line)))].join("\n")
-  }
-  return [...head, ...reason, ...showChange(entry.from ?? "", entry.to ?? "", room)].join("\n")
+  return [...head, ...reason, ...showBody(entry, room, namesOnly)].join("\n")
 }
 
 function countLines(entries: readonly Entry[]): { plus: number; minus: number } {
@@ -202,11 +223,11 @@ function groupsOf(entries: readonly Entry[]): [Group, Entry[]][] {
     .filter(([, found]) => found.length > 0)
 }
 
-function showText(old: Surface, next: Surface, entries: readonly Entry[], room: Room): string {
+function showText(old: Surface, next: Surface, entries: readonly Entry[], room: Room, namesOnly: boolean): string {
   const { paint } = room
   const groups = groupsOf(entries).map(([group, found]) => {
     const heading = group === "violation" ? paint.red.bold(TITLES[group]) : paint.bold.underline(TITLES[group])
-    return [heading, ...found.map((entry) => showEntry(entry, room))].join("\n")
+    return [heading, ...found.map((entry) => showEntry(entry, room, namesOnly))].join("\n")
   })
   const heading = wrap(title(old, next), room.width).map((line) => paint.bold(line))
   return [heading.join("\n"), ...groups, showStat(entries, room)].join("\n\n")
@@ -263,13 +284,14 @@ function readRoom(given: string | undefined, { columns, paint }: Terminal): Room
 
 /** npm run diff */
 export const command: Command = {
-  usage: "usage: npm run diff -- sNN [sNN] [--stat | --unified | --json | --markdown] [--width N]",
+  usage: "usage: npm run diff -- sNN [sNN] [--names | --stat | --unified | --json | --markdown] [--width N]",
   run(args, terminal) {
     const { out } = terminal
     const { values, positionals } = readOptions({
       args,
       allowPositionals: true,
       options: {
+        names: { type: "boolean", default: false },
         stat: { type: "boolean", default: false },
         unified: { type: "boolean", default: false },
         json: { type: "boolean", default: false },
@@ -277,8 +299,8 @@ export const command: Command = {
         width: { type: "string" },
       },
     })
-    const forms = [values.stat, values.unified, values.json, values.markdown].filter(Boolean)
-    if (forms.length > 1) throw new InputError("--stat, --unified, --json and --markdown exclude each other")
+    const forms = [values.names, values.stat, values.unified, values.json, values.markdown].filter(Boolean)
+    if (forms.length > 1) throw new InputError("--names, --stat, --unified, --json and --markdown exclude each other")
     const room = readRoom(values.width, terminal)
     const [from, to] = readPair(positionals)
     const [old, next] = [from, to].map((chapter) => readSurface(chapter, chapterFile(chapter, terminal.root))) as [
@@ -301,7 +323,7 @@ export const command: Command = {
     else if (values.json) out(toJson({ from: from.id, to: to.id, entries }))
     else if (values.markdown) out(showMarkdown(old, next, shown))
     else if (values.stat) out(showStat(shown, room))
-    else out(showText(old, next, shown, room))
+    else out(showText(old, next, shown, room, values.names))
     return 0
   },
 }

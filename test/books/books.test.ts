@@ -56,6 +56,15 @@ describe("the books", () => {
     expect(show(findBookProblems(readBook(chapter, language)))).toEqual([])
   })
 
+  test.each(BOOKS.filter(([, { id }]) => id !== "s01"))(
+    "%s: names the command that shows its difference",
+    (_name, chapter, language) => {
+      const file = path.join(ROOT, chapter.folder, language === "zh" ? "README.md" : "README.en.md")
+      const [, section = ""] = fs.readFileSync(file, "utf8").split(/^## (?:接入主线|Where it fits in)$/m)
+      expect(section.split(/^## /m)[0]).toContain(`\`npm run diff -- ${chapter.id}\``)
+    },
+  )
+
   test.each(CHAPTERS.map((chapter) => [chapter.folder, chapter] as const))(
     "%s: both languages are built alike, with the same code",
     (_name, chapter) => {

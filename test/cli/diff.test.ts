@@ -91,6 +91,7 @@ describe("npm run diff", () => {
   const runs = doBeforeAll({
     text: () => here.run("diff", ["s11"], PIPE),
     colored: () => here.run("diff", ["s11"], COLORS),
+    names: () => here.call("diff", "s11", "--names"),
     narrow: () => here.call("diff", "s04", "--width", "20"),
     narrowStat: () => here.call("diff", "s01", "s12", "--stat", "--width", "20"),
     terminalStat: () => here.call("diff", "s01", "s12", "--stat", "--width", "80"),
@@ -154,6 +155,33 @@ describe("npm run diff", () => {
     const member = (surface: typeof old): string | undefined =>
       surface.core.find(({ name }) => name === "ResourceLoader")?.members.find(({ name }) => name === "load")?.text
     expect(textsOf(lines.slice(1))).toEqual({ old: member(old), next: member(next) })
+  })
+
+  test("shows new code whole, to the last line", () => {
+    const next = readSurface(findChapter("s11"))
+    const added = readShown(runs.text.stdout).filter(({ group }) => group === "Added")
+    expect(added.map(({ symbol, lines }) => [symbol, textsOf(lines)])).toEqual(
+      findChapter("s11").parts.map((name) => {
+        const text = next.core.find((declaration) => declaration.name === name)?.text
+        return [name, { old: "", next: text }]
+      }),
+    )
+  })
+
+  test("--names prints the same names with whole comments and reasons, and no code", () => {
+    expect(runs.names).toMatchObject({ code: 0, stderr: "" })
+    const [shown, long] = [runs.names, runs.text].map(({ stdout }) => readShown(stdout)) as [Shown[], Shown[]]
+    expect(shown.map(({ group, symbol, place }) => [group, symbol, place])).toEqual(
+      long.map(({ group, symbol, place }) => [group, symbol, place]),
+    )
+    const next = readSurface(findChapter("s11"))
+    for (const { symbol, group, lines } of shown.filter((entry) => entry.group === "Added")) {
+      const text = next.core.find(({ name }) => name === symbol)?.text ?? ""
+      const comment = text.startsWith("/**") ? text.slice(0, text.indexOf("*/")) : ""
+      const words = comment.split(/\s+/).filter((word) => /[^/*]/.test(word))
+      expect([group, lines.join(" ").split(/\s+/).filter(Boolean)]).toEqual(["Added", words])
+    }
+    expect(runs.names.stdout).not.toMatch(/^ {4}[+-] /m)
   })
 
   test("--json prints the same for programs, with the manifest's reasons", () => {
@@ -290,7 +318,8 @@ describe("npm run diff refuses", () => {
     [["s04", "--width", "x"], /^--width expects a whole number from 20 to 1000, got "x"$/],
     [["s04", "--width", "1e9"], /^--width expects a whole number from 20 to 1000, got "1e9"$/],
     [["s04", "--width", "19"], /^--width expects a whole number from 20 to 1000, got "19"$/],
-    [["s04", "--stat", "--json"], /^--stat, --unified, --json and --markdown exclude each other$/],
+    [["s04", "--stat", "--json"], /^--names, --stat, --unified, --json and --markdown exclude each other$/],
+    [["s04", "--names", "--stat"], /^--names, --stat, --unified, --json and --markdown exclude each other$/],
     [["s04", "--side-by-side"], /^unknown option "--side-by-side": expected --/],
   ]
   const runs = doBeforeAll({
