@@ -416,7 +416,7 @@ export type ToolHooks = {
 
 /** A door. Asks the before-hook and throws unless it allows. Fails closed: an answer that is no decision blocks too. */
 export function assertAllowed(hooks: ToolHooks, call: ToolCall): void {
-  if (hooks instanceof Promise || typeof hooks === "function") refuse(hooks, "hooks", "an object of functions")
+  if (typeof hooks !== "object" || hooks instanceof Promise) refuse(hooks, "hooks", "an object of functions")
   if (hooks.beforeToolCall === undefined) return
   const decision: BeforeToolCallResult | undefined = hooks.beforeToolCall(call)
   if (decision?.type === "block") throw new Error(`blocked: ${decision.reason || "no reason given"}`)

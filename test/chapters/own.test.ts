@@ -37,6 +37,18 @@ ownPart("s01", "helpers", (chapter) => {
     const options = chapter.options({ provider: chapter.provider(say("fixed")) })
     const last = await chapter.core.runOneTurn(state, "go", options)
     expect([last, ...chapter.stored(state)].every((message) => Object.isFrozen(message))).toBe(true)
+    const failing = chapter.options({ provider: chapter.provider(new Error("no line")) })
+    expect(Object.isFrozen(await chapter.core.runOneTurn(state, "again", failing))).toBe(true)
+  })
+})
+
+ownPart("s02", "helpers", (chapter) => {
+  test("says of what is no tool what it should have been; a spec without input has none", () => {
+    const registry = chapter.registry()
+    expect(() => registry.register({} as never)).toThrow("a tool: expected an object with a spec, got Object")
+    const { name, description } = tool().spec
+    registry.register({ ...tool(), spec: { name, description } as never })
+    expect(registry.getSpecs()).toEqual([{ name, description, input: {} }])
   })
 })
 
@@ -65,6 +77,36 @@ ownPart("s04", "helpers", (chapter) => {
   })
 })
 
+ownPart("s05", "helpers", (chapter) => {
+  test("says of hooks that are none what they should have been", () => {
+    const answer = chapter.core.executeToolCall(chapter.registry(tool()), 7 as never, call("a"))
+    expect(answer).toEqual(result("a", "error: hooks: expected an object of functions, got Number"))
+  })
+})
+
+ownPart("s09", "helpers", (chapter) => {
+  test("says of a clash what clashes, a tool or a command", () => {
+    const output = recordOutput()
+    const runtime = new chapter.core.ExtensionRuntime(chapter.registry(tool("t")), output)
+    runtime.use((api) => api.registerCommand({ name: "c", run: () => "" }), "first")
+    runtime.use((api) => api.registerTool(tool("t")), "second")
+    runtime.use((api) => api.registerCommand({ name: "c", run: () => "" }), "third")
+    expect(output.lines).toEqual([
+      'extension "second" failed: tool "t" is already registered',
+      'extension "third" failed: command "c" is already registered',
+    ])
+  })
+})
+
+ownPart("s11", "helpers", (chapter) => {
+  test("says that it was the project whose code could not be had, and why", async () => {
+    const output = recordOutput()
+    const runtime = new chapter.core.ExtensionRuntime(chapter.registry(), output)
+    await runtime.useProject(() => Promise.reject(new Error("no such file")), "trusted")
+    expect(output.lines).toEqual(['extension "project" failed: no such file'])
+  })
+})
+
 ownPart("s08", "helpers", (chapter) => {
   test("B120: a cut never parts a character", () => {
     const text = "a😀".repeat(8)
@@ -82,5 +124,14 @@ ownPart("s08", "helpers", (chapter) => {
 ownPart("s12", "helpers", (chapter) => {
   test("picks the named contents", () => {
     expect(chapter.core.pick({ a: "1", b: "2", c: "3" }, ["c", "a"])).toEqual({ c: "3", a: "1" })
+  })
+
+  test.each([undefined, null, 7])("says of %s that it is refused as a package", (pkg) =>
+    expect(() => chapter.core.loadPackage(pkg as never)).toThrow(/^package refused:\n/),
+  )
+
+  test("says of contents that are none what they should have been", () => {
+    const manifest = { name: "empty", tools: [], commands: [], resources: [] }
+    expect(() => chapter.core.loadPackage({ manifest, contents: null as never })).toThrow("expected texts by name")
   })
 })
