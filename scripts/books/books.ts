@@ -122,12 +122,16 @@ function findSectionProblems({ file, text, language, chapter }: Book): Problem[]
 function findBlockProblems(book: Book): Problem[] {
   return readMarkdown(book.text).blocks.flatMap(({ line, opening, language, mark }): Problem[] => {
     const problem = (message: string): Problem[] => [{ file: book.file, line, message }]
-    if (!["```", "```ts", "```text", "```sh", "```mermaid"].includes(opening))
-      return problem(`"${opening}" opens no block of a book: expected \`\`\`ts, text, sh or mermaid, not indented`)
+    if (!["```", "```ts", "```diff", "```text", "```sh", "```mermaid"].includes(opening))
+      return problem(
+        `"${opening}" opens no block of a book: expected \`\`\`ts, diff, text, sh or mermaid, not indented`,
+      )
     if (language === "text" && sectionAt(line, book) === TRY_IT && !mark?.startsWith("output: "))
       return problem("a block of output without a mark that says which command prints it")
     if (language === "ts" && !mark?.startsWith("code: "))
       return problem("a block of code without a mark that says where it comes from")
+    if (language === "diff" && !mark?.startsWith("diff: "))
+      return problem("a difference without a mark that says of what")
     return []
   })
 }

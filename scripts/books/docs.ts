@@ -1,13 +1,15 @@
 /**
  * The parts of documents that are made from data, from the code and from real runs.
  *
- * There are three kinds of such parts. A table stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. A block of code stands behind
- * `<!-- code: NAME -->`, which names declarations or members of the chapter, or with `s03:NAME` those of another. A block of output stands behind
- * `<!-- output: COMMAND -->`.
+ * There are four kinds of such parts. A table stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`. A block of code stands behind
+ * `<!-- code: NAME -->`, which names declarations or members of the chapter, or with `s03:NAME` those of another; `banner` is the chapter's banner, and
+ * `imports` are the packages that its core imports. A block behind `<!-- diff: NAME -->` shows what becomes of a declaration or a member of the chapter
+ * before. A block of output stands behind `<!-- output: COMMAND -->`.
  */
 import { execFile } from "node:child_process"
 import fs from "node:fs"
 import path from "node:path"
+import { diffArrays } from "diff"
 import { compareSurfaces } from "../chapter/compare.ts"
 import type { Declaration, Surface } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
@@ -191,8 +193,16 @@ function changes(language: Language, chapter: Chapter | undefined, surfaces: rea
   const index = CHAPTERS.indexOf(chapter)
   const [old, next] = [surfaces[index - 1], surfaces[index] as Surface]
   const grown = old === undefined ? [] : compareSurfaces(old, next).filter(({ kind }) => kind === "grown")
-  const added = (name: string): string => (chapter.gains[name] ?? []).map(code).join(" ")
-  const row = (kind: string, name: string, what: string): string[] => [kind, code(name), what]
+  const added = (name: string): string => (chapter.gains[name] ?? []).map(code).join("<br>")
+  const row = (kind: string, name: string, ...cells: [before: string, after: string, what: string]): string[] => [
+    kind,
+    code(name),
+    ...cells,
+  ]
+  const welded = (name: string): [before: string, after: string] => {
+    const lines = old === undefined ? [] : changedLines(name, old, next)
+    return [cut(lines.filter(({ sign }) => sign === "-")), cut(lines.filter(({ sign }) => sign === "+"))]
+  }
   const reasonOf = (entry: { reason: string; reasonZh: string }): string => (zh ? entry.reasonZh : entry.reason)
   const comment = (name: string): string => {
     const declaration = next.core.find((candidate) => candidate.name === name)
@@ -202,18 +212,39 @@ function changes(language: Language, chapter: Chapter | undefined, surfaces: rea
         ]
       : (declaration?.kind ?? "type")
   }
-  return table(zh ? ["变化", "名字", "内容"] : ["Change", "Name", "What"], [
+  return table(zh ? ["变化", "名字", "之前", "之后", "内容"] : ["Change", "Name", "Before", "After", "What"], [
     ...chapter.upgrades.map((upgrade) =>
-      row(
-        zh ? "升级" : "upgraded",
-        upgrade.name,
-        `${code(upgrade.from)} → ${code(upgrade.to)}${zh ? "：" : ": "}${reasonOf(upgrade)}`,
-      ),
+      row(zh ? "升级" : "upgraded", upgrade.name, code(upgrade.from), code(upgrade.to), reasonOf(upgrade)),
     ),
-    ...chapter.welds.map((weld) => row(zh ? "接入" : "welded", weld.name, reasonOf(weld))),
-    ...grown.map(({ name }) => row(zh ? "增长" : "grown", name, added(name))),
-    ...chapter.parts.map((name) => row(zh ? "新增" : "new", name, comment(name))),
+    ...chapter.welds.map((weld) => row(zh ? "接入" : "welded", weld.name, ...welded(weld.name), reasonOf(weld))),
+    ...grown.map(({ name }) => row(zh ? "增长" : "grown", name, "—", added(name), "—")),
+    ...chapter.parts.map((name) => row(zh ? "新增" : "new", name, "—", comment(name), "—")),
   ])
+}
+
+/** The lines of a declaration, or of a member, that are not as they were. */
+function changedLines(name: string, old: Surface, next: Surface): { sign: "+" | "-"; text: string }[] {
+  const [owner, member] = name.split(".")
+  const linesIn = (surface: Surface): string[] => {
+    const declaration = surface.core.find((candidate) => candidate.name === owner)
+    const part = member === undefined ? declaration : declaration?.members.find((one) => one.name === member)
+    return part === undefined ? [] : surface.lines.slice(part.line - 1, part.end)
+  }
+  return diffArrays(linesIn(old), linesIn(next)).flatMap(({ value, added, removed }) =>
+    added || removed ? value.map((text) => ({ sign: added ? ("+" as const) : ("-" as const), text: text.trim() })) : [],
+  )
+}
+
+/** So many lines fit into a cell. */
+const LINES = 3
+
+/** Lines as a cell of a table. */
+function cut(lines: readonly { text: string }[]): string {
+  const shown = lines
+    .filter(({ text }) => text !== "")
+    .slice(0, LINES)
+    .map(({ text }) => code(text))
+  return [...shown, ...(lines.length > LINES ? ["…"] : [])].join("<br>") || "—"
 }
 
 /** The types of the last chapter, each line marked with the chapter that brought it, where that is not the chapter of the type itself. */
@@ -257,6 +288,7 @@ function outlineOf(declaration: Declaration | undefined): string[] {
 function excerpt(name: string, { chapter, file }: Document, surfaces: readonly Surface[]): string {
   const [, id, symbol = ""] = /^(?:(s\d\d):)?(.+)$/.exec(name.trim()) ?? []
   const surface = surfaces.find((candidate) => candidate.chapter.id === (id ?? chapter?.id))
+  if (symbol === "banner" || symbol === "imports") return headOf(symbol, surface)
   const [owner, member] = symbol.split(".")
   const declaration = surface?.core.find((candidate) => candidate.name === owner)
   if (declaration === undefined || surface === undefined)
@@ -265,6 +297,34 @@ function excerpt(name: string, { chapter, file }: Document, surfaces: readonly S
   const part = declaration.members.find((candidate) => candidate.name === member)
   if (part === undefined) throw new InputError(`${file} quotes "${name}", and ${owner} has no such member`)
   return surface.lines.slice(part.line - 1, part.end).join("\n")
+}
+
+/** The line that opens a chapter's section, or the packages that its core imports. */
+function headOf(part: "banner" | "imports", surface: Surface | undefined): string {
+  if (surface === undefined) throw new InputError(`only a chapter's book can quote its ${part}`)
+  const isOurs = (line: string): boolean => line.startsWith(`// ── ${surface.chapter.id} `)
+  if (part === "banner") return surface.lines.find(isOurs) ?? ""
+  const packages = surface.imports.map((one) => one.getText()).filter((line) => !line.includes('"node:'))
+  return packages.join("\n")
+}
+
+/** How many unchanged lines stay around a change. What is between is folded. */
+const AROUND = 2
+
+/** What becomes of a declaration, or of a member of a class, of the chapter before: its lines with `-`, `+` or a blank in front. */
+function showDifference(name: string, document: Document, surfaces: readonly Surface[]): string {
+  const index = CHAPTERS.findIndex(({ id }) => id === document.chapter?.id)
+  const before = CHAPTERS[index - 1]
+  if (before === undefined)
+    throw new InputError(`${document.file} shows what becomes of "${name}", and no chapter is before`)
+  const [old, next] = [`${before.id}:${name.trim()}`, name].map((one) => excerpt(one, document, surfaces).split("\n"))
+  const lines = diffArrays(old ?? [], next ?? []).flatMap(({ value, added, removed }) =>
+    value.map((text) => ({ sign: added ? "+" : removed ? "-" : " ", text })),
+  )
+  const isNear = (place: number): boolean =>
+    place === 0 || lines.slice(Math.max(0, place - AROUND), place + AROUND + 1).some(({ sign }) => sign !== " ")
+  const shown = lines.map((line, place) => (isNear(place) ? `${line.sign}${line.text}`.trimEnd() : undefined))
+  return shown.flatMap((line, place) => line ?? (shown[place - 1] === undefined ? [] : " …")).join("\n")
 }
 
 /** The words of a command line; quotes hold words together. */
@@ -335,7 +395,7 @@ export async function renderDocument(
   run: RunDocumented = runOnce,
 ): Promise<string> {
   const { file } = document
-  const marks = [...text.matchAll(/<!-- (?:begin|code|output): .+? -->/g)].map(([mark]) => mark)
+  const marks = [...text.matchAll(/<!-- (?:begin|code|diff|output): .+? -->/g)].map(([mark]) => mark)
   const twice = marks.find((mark, index) => marks.indexOf(mark) < index)
   if (twice !== undefined)
     throw new InputError(`${file}: ${twice} stands there twice, and only the first would be filled in`)
@@ -355,6 +415,9 @@ export async function renderDocument(
       .map((name) => excerpt(name, document, surfaces))
       .join("\n\n")
     out = replaceBlock(out, mark, "ts", body, file)
+  }
+  for (const [mark, name = ""] of text.matchAll(/<!-- diff: (.+?) -->/g)) {
+    out = replaceBlock(out, mark, "diff", showDifference(name, document, surfaces), file)
   }
   for (const [mark, command = ""] of text.matchAll(/<!-- output: (.+?) -->/g)) {
     out = replaceBlock(out, mark, "text", await run(command), file)

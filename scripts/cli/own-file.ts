@@ -31,18 +31,22 @@ const OF_PARTS = ["R8-UNLISTED", "R8-EXPORT", "R8-DOC"]
 export function forReader(findings: readonly Finding[]): Finding[] {
   const parts = new Set(CHAPTERS.flatMap((chapter) => chapter.parts))
   const isHelper = ({ symbol, message }: Finding): boolean => !message.en.includes("`") && !parts.has(symbol)
-  return findings
-    .filter((finding) => !OF_PARTS.includes(finding.rule) || !isHelper(finding))
-    .map((finding) => {
-      const { en, zh } = RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix
-      const named = (text: string): string => text.replaceAll("sNN", finding.chapter)
-      const { message } = finding
-      const plain = {
-        en: message.en.replace(", and is no declared weld", ", and this chapter does not change it"),
-        zh: message.zh.replace("又不是列明的接入点", "而这一章不改它"),
-      }
-      return { ...finding, message: finding.forReader ?? plain, fix: { en: named(en), zh: named(zh) } }
-    })
+  return (
+    findings
+      // In what order a reader writes is the reader's own affair.
+      .filter((finding) => finding.rule !== "R8-MANIFEST")
+      .filter((finding) => !OF_PARTS.includes(finding.rule) || !isHelper(finding))
+      .map((finding) => {
+        const { en, zh } = RULES.find(({ id }) => id === finding.rule)?.fixForReader ?? finding.fix
+        const named = (text: string): string => text.replaceAll("sNN", finding.chapter)
+        const { message } = finding
+        const plain = {
+          en: message.en.replace(", and is no declared weld", ", and this chapter does not change it"),
+          zh: message.zh.replace("又不是列明的接入点", "而这一章不改它"),
+        }
+        return { ...finding, message: finding.forReader ?? plain, fix: { en: named(en), zh: named(zh) } }
+      })
+  )
 }
 
 /** An error of the compiler. `line` and `column` count from 1. */

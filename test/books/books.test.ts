@@ -86,11 +86,36 @@ describe("an untruth that is planted in a book is found", () => {
   test.each<[string, (text: string) => string]>([
     ["a changed line of code", (text) => text.replace('  role: "user"', '  role: "person"')],
     ["a digit of an output", (text) => text.replace("message 3 of 5", "message 4 of 5")],
-    ["a missing row of a table", (text) => text.replace("| 新增 | `Output` | 类型 |\n", "")],
+    ["a missing row of a table", (text) => text.replace("| 新增 | `Output` | — | 类型 | — |\n", "")],
   ])("%s", async (_name, change) => {
     const { text } = book(change)
     const rendered = await renderDocument(text, document, readChapters(CHAPTERS), run)
     expect(rendered).toBe(readBook(chapter, "zh").text)
+  })
+
+  test.each<[string, RegExp, string]>([
+    ["a cell that says what was before", /(\| 接入 \| `startToolCalls` \| `)const/, "$1let"],
+    ["a cell that says what is after", /(`const \{ hooks = )\{\}(, registry)/, "$1[]$2"],
+    ["a line that a difference takes out", /^-(.*)await execute\(call\)/m, "-$1await run(call)"],
+    ["a line that a difference brings", /^\+( +)assertAllowed\(hooks, call\)/m, "+$1assertAllowed(call)"],
+    ["a line around a difference", /^ (export function startToolCalls\()/m, " async $1"],
+  ])("in s05, %s", async (_name, wrong, instead) => {
+    const s05 = findChapter("s05")
+    const { text } = readBook(s05, "zh")
+    const damaged = text.replace(wrong, instead)
+    expect(damaged).not.toBe(text)
+    const page = { file: `${s05.folder}/README.md`, language: "zh", chapter: s05 } as const
+    expect(await renderDocument(damaged, page, readChapters(CHAPTERS), run)).toBe(text)
+  })
+
+  test("a difference of what is new, or without a chapter before", async () => {
+    const page = (id: "s01" | "s05") => ({ file: "page.md", language: "en", chapter: findChapter(id) }) as const
+    const surfaces = readChapters(CHAPTERS)
+    const mark = (name: string): string => `<!-- diff: ${name} -->\n\`\`\`diff\n\n\`\`\`\n`
+    await expect(renderDocument(mark("Output"), page("s01"), surfaces)).rejects.toThrow("no chapter is before")
+    await expect(renderDocument(mark("ToolHooks"), page("s05"), surfaces)).rejects.toThrow(
+      'page.md quotes "s04:ToolHooks", which s04 does not declare',
+    )
   })
 
   test.each<[string, (text: string) => string, string]>([

@@ -164,14 +164,14 @@ describe("in a book a fault is found, and what only looks like it is not", () =>
       "a block that opens in a list",
       "zh",
       "- a\n  ```sh\n  npm test\n  ```",
-      ['2: "  ```sh" opens no block of a book: expected ```ts, text, sh or mermaid, not indented'],
+      ['2: "  ```sh" opens no block of a book: expected ```ts, diff, text, sh or mermaid, not indented'],
       "```sh\n## 不是一节\n# 也不是题目\nnpm test\n```",
     ],
     [
       "a block that is indented",
       "zh",
       "a\n\n    b",
-      ['3: "    b" opens no block of a book: expected ```ts, text, sh or mermaid, not indented'],
+      ['3: "    b" opens no block of a book: expected ```ts, diff, text, sh or mermaid, not indented'],
       "- a\n\n    b",
     ],
     [
