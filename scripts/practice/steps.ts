@@ -80,7 +80,7 @@ const STEPS: Readonly<Record<ChapterId, readonly Step[]>> = {
         zh: "把工具收进来：逐个检查、复制，按名字保存，再列出给模型看的那一半。",
       },
       names: ["refuse", "expectString", "sealTexts", "sealTool", "ToolRegistry.register", "ToolRegistry.getSpecs"],
-      tests: ["B74, B78", "refuses a tool", "B76", "keeps a copy", "s02 a tool that was taken in"],
+      tests: ["B74, B78", "refuses a tool", "B76", "keeps a copy"],
       promise: {
         en: "What is registered is sound, stands there once, and nobody can change it afterwards.",
         zh: "注册过的东西没有问题，只有一份，事后谁也改不了。",
@@ -276,7 +276,7 @@ const STEPS: Readonly<Record<ChapterId, readonly Step[]>> = {
         zh: "让调用方用自己的方式执行调用。",
       },
       names: ["startToolCalls", "runEventedToolLoop"],
-      tests: ["an executor from outside", "I2, I3, I4", "nothing of a message that the model"],
+      tests: ["an executor from outside", "I2, I3, I4", "nothing that the model is sent can be edited"],
       promise: { en: "I4: recorded in call order, whatever is done first.", zh: "I4：谁先做完都按调用的顺序记录。" },
       idea: {
         en: "What an executor answers comes from outside: look at its id and its text, and make a result of your own from them.",
@@ -461,7 +461,7 @@ const STEPS: Readonly<Record<ChapterId, readonly Step[]>> = {
     {
       task: { en: "Take the texts of a project in, and hand out copies.", zh: "收下项目的文本，给出去的是副本。" },
       names: ["sealResource", "ResourceLoader.constructor", "ResourceLoader.load"],
-      tests: ["loads copies", "s08 a resource that was taken in", "s08 the loader's door"],
+      tests: ["loads copies", "s08 the loader's door"],
       promise: {
         en: "Whoever gave a text, or got one, can change none here.",
         zh: "给文本的人、拿文本的人，都改不了这里的。",
@@ -527,7 +527,6 @@ const STEPS: Readonly<Record<ChapterId, readonly Step[]>> = {
         "one without a name",
         "an API that was kept",
         "a broken place for reports",
-        "s09 a command that was taken in",
         "under another owner",
         "an extension that failed",
         "two extensions without",
