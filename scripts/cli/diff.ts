@@ -12,16 +12,26 @@ import { createTwoFilesPatch, diffArrays } from "diff"
 import { type Change, compareSurfaces } from "../chapter/compare.ts"
 import { readSurface, type Surface } from "../chapter/surface.ts"
 import { InputError } from "../course/input-error.ts"
+import { chooseLanguage, type Language, type Text } from "../course/language.ts"
 import { CHAPTERS, type Chapter, findChapter } from "../course/manifest.ts"
 import { chapterFile } from "../course/source.ts"
 import { readOptions } from "./options.ts"
-import { type Command, MAX_WIDTH, readWholeNumber, showFile, type Terminal, toJson, visible } from "./terminal.ts"
+import {
+  type Command,
+  MAX_WIDTH,
+  padWide,
+  readWholeNumber,
+  showFile,
+  type Terminal,
+  toJson,
+  visible,
+} from "./terminal.ts"
 
 /** From this width on, changes stand side by side. */
 const WIDE = 150
 
 /** The room for the output: what goes into a file or a pipe is not wrapped. And its colors. */
-type Room = { width: number; sideBySide: boolean; paint: ChalkInstance }
+type Room = { language: Language; width: number; sideBySide: boolean; paint: ChalkInstance }
 
 /** What became of a declaration. */
 type Group = "added" | "grown" | "welded" | "upgraded" | "violation"
@@ -38,27 +48,28 @@ type Entry = {
   to?: string
 }
 
-const TITLES: Record<Group, string> = {
-  added: "Added",
-  grown: "Grown",
-  welded: "Welded",
-  upgraded: "Upgraded (U1)",
-  violation: "Not allowed",
+const TITLES: Readonly<Record<Group, Text>> = {
+  added: { en: "Added", zh: "新增" },
+  grown: { en: "Grown", zh: "增长" },
+  welded: { en: "Welded", zh: "接入" },
+  upgraded: { en: "Upgraded (U1)", zh: "升级（U1）" },
+  violation: { en: "Not allowed", zh: "不允许" },
 }
 
 /** The welds and upgrades on the way from one chapter to another. */
-function declared(from: Chapter, to: Chapter): Map<string, { group: Group; reason: string }> {
+function declared(from: Chapter, to: Chapter, language: Language): Map<string, { group: Group; reason: string }> {
   const found = new Map<string, { group: Group; reason: string }>()
   const note = (name: string, group: Group, reason: string): void => {
     const known = found.get(name)
     found.set(name, {
       group: known?.group === "upgraded" ? "upgraded" : group,
-      reason: known === undefined ? reason : `${known.reason} ${reason}`,
+      reason: known === undefined ? reason : `${known.reason}${language === "zh" ? "" : " "}${reason}`,
     })
   }
   for (const chapter of CHAPTERS.slice(CHAPTERS.indexOf(from) + 1, CHAPTERS.indexOf(to) + 1)) {
-    for (const { name, reason } of chapter.welds) note(name, "welded", reason)
-    for (const { name, reason } of chapter.upgrades) note(name, "upgraded", reason)
+    for (const { name, reason, reasonZh } of chapter.welds) note(name, "welded", language === "zh" ? reasonZh : reason)
+    for (const { name, reason, reasonZh } of chapter.upgrades)
+      note(name, "upgraded", language === "zh" ? reasonZh : reason)
   }
   return found
 }
@@ -212,8 +223,9 @@ function countLines(entries: readonly Entry[]): { plus: number; minus: number } 
   }
 }
 
-function title(old: Surface, next: Surface): string {
-  return `${old.chapter.id} ${old.chapter.title} → ${next.chapter.id} ${next.chapter.title}`
+function title(old: Surface, next: Surface, language: Language): string {
+  const name = ({ chapter }: Surface): string => `${chapter.id} ${language === "zh" ? chapter.titleZh : chapter.title}`
+  return `${name(old)} → ${name(next)}`
 }
 
 function groupsOf(entries: readonly Entry[]): [Group, Entry[]][] {
@@ -226,22 +238,26 @@ function groupsOf(entries: readonly Entry[]): [Group, Entry[]][] {
 function showText(old: Surface, next: Surface, entries: readonly Entry[], room: Room, namesOnly: boolean): string {
   const { paint } = room
   const groups = groupsOf(entries).map(([group, found]) => {
-    const heading = group === "violation" ? paint.red.bold(TITLES[group]) : paint.bold.underline(TITLES[group])
+    const words = TITLES[group][room.language]
+    const heading = group === "violation" ? paint.red.bold(words) : paint.bold.underline(words)
     return [heading, ...found.map((entry) => showEntry(entry, room, namesOnly))].join("\n")
   })
-  const heading = wrap(title(old, next), room.width).map((line) => paint.bold(line))
+  const heading = wrap(title(old, next, room.language), room.width).map((line) => paint.bold(line))
   return [heading.join("\n"), ...groups, showStat(entries, room)].join("\n\n")
 }
 
-function showStat(entries: readonly Entry[], { width, paint }: Room): string {
+function showStat(entries: readonly Entry[], { width, paint, language }: Room): string {
   const rows = groupsOf(entries).flatMap(([group, found]) => {
     const { plus, minus } = countLines(found)
-    const count = `${TITLES[group].padEnd(14)}${String(found.length).padStart(3)}  `
+    const count = `${padWide(TITLES[group][language], 14)}${String(found.length).padStart(3)}  `
     const [more, less] = [`+${plus}`.padStart(5), `-${minus}`.padStart(4)]
     const names = found.map((entry) => entry.symbol).join(", ")
     const margin = count.length + more.length + less.length + 3
     if (width < 2 * margin)
-      return [...wrap(`${TITLES[group]}: ${found.length}, +${plus} -${minus}`, width), ...wrap(`    ${names}`, width)]
+      return [
+        ...wrap(`${TITLES[group][language]}: ${found.length}, +${plus} -${minus}`, width),
+        ...wrap(`    ${names}`, width),
+      ]
     const [first = "", ...others] = wrap(names, width - margin)
     return [
       `${count}${paint.green(more)} ${paint.red(less)}  ${first}`,
@@ -253,9 +269,9 @@ function showStat(entries: readonly Entry[], { width, paint }: Room): string {
 
 function showMarkdown(old: Surface, next: Surface, entries: readonly Entry[]): string {
   const rows = entries.map(
-    ({ group, symbol, reason }) => `| ${TITLES[group]} | \`${symbol.replaceAll("|", "\\|")}\` | ${reason ?? ""} |`,
+    ({ group, symbol, reason }) => `| ${TITLES[group].en} | \`${symbol.replaceAll("|", "\\|")}\` | ${reason ?? ""} |`,
   )
-  return [`### ${title(old, next)}`, "", "| What | Name | Why |", "| --- | --- | --- |", ...rows].join("\n")
+  return [`### ${title(old, next, "en")}`, "", "| What | Name | Why |", "| --- | --- | --- |", ...rows].join("\n")
 }
 
 function patch(old: Surface, next: Surface, terminal: Terminal): string {
@@ -276,7 +292,7 @@ function readPair(positionals: string[]): [Chapter, Chapter] {
   return pair.sort((a, b) => CHAPTERS.indexOf(a) - CHAPTERS.indexOf(b)) as [Chapter, Chapter]
 }
 
-function readRoom(given: string | undefined, { columns, paint }: Terminal): Room {
+function readRoom(given: string | undefined, { columns, paint }: Terminal): Omit<Room, "language"> {
   if (given === undefined && columns === undefined) return { width: Number.POSITIVE_INFINITY, sideBySide: false, paint }
   const width = readWholeNumber("width", given, { fallback: columns ?? MAX_WIDTH, least: 20, most: MAX_WIDTH })
   return { width, sideBySide: width >= WIDE, paint }
@@ -284,7 +300,8 @@ function readRoom(given: string | undefined, { columns, paint }: Terminal): Room
 
 /** npm run diff */
 export const command: Command = {
-  usage: "usage: npm run diff -- sNN [sNN] [--names | --stat | --unified | --json | --markdown] [--width N]",
+  usage:
+    "usage: npm run diff -- sNN [sNN] [--names | --stat | --unified | --json | --markdown] [--width N] [--lang zh|en]",
   run(args, terminal) {
     const { out } = terminal
     const { values, positionals } = readOptions({
@@ -297,17 +314,20 @@ export const command: Command = {
         json: { type: "boolean", default: false },
         markdown: { type: "boolean", default: false },
         width: { type: "string" },
+        lang: { type: "string" },
       },
     })
     const forms = [values.names, values.stat, values.unified, values.json, values.markdown].filter(Boolean)
     if (forms.length > 1) throw new InputError("--names, --stat, --unified, --json and --markdown exclude each other")
-    const room = readRoom(values.width, terminal)
+    const forPrograms = values.json || values.markdown
+    const language = forPrograms ? "en" : chooseLanguage(values.lang, terminal.env)
+    const room = { ...readRoom(values.width, terminal), language }
     const [from, to] = readPair(positionals)
     const [old, next] = [from, to].map((chapter) => readSurface(chapter, chapterFile(chapter, terminal.root))) as [
       Surface,
       Surface,
     ]
-    const known = declared(from, to)
+    const known = declared(from, to, language)
     const entries = compareSurfaces(old, next)
       .flatMap((change) => toEntry(change, known, terminal))
       .map((entry) => withUpgrade(entry, from, to))
