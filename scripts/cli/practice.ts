@@ -26,7 +26,7 @@ import { type Command, type Screen, showFile, type Terminal } from "./terminal.t
 const SETTLE = 30
 
 /** The twelve chapters with the reader's progress, and what to do next. */
-function showOverview(progress: Progress, page: Page): string {
+function showOverview(progress: Progress, page: Page, given?: string): string {
   const { paint } = page
   const say = (en: string, zh: string): string => pick(page, { en, zh })
   const rows = CHAPTERS.map((chapter) => {
@@ -43,11 +43,14 @@ function showOverview(progress: Progress, page: Page): string {
     const name = `${chapter.id} ${title}${" ".repeat(Math.max(1, 12 - stringWidth(title)))}`
     return `${name}${showBar(done, all, paint)}${" ".repeat(13 - all)}${state}`.trimEnd()
   })
-  const next = CHAPTERS.find((chapter) => !progress.markOf(chapter).passed)
+  const isOpen = (chapter: Chapter): boolean => !progress.markOf(chapter).passed
+  const last = CHAPTERS.findLastIndex((chapter) => fs.existsSync(progress.fileOf(chapter)))
+  const next = CHAPTERS.slice(Math.max(0, last)).find(isOpen) ?? CHAPTERS.find(isOpen)
+  const lang = given === undefined ? "" : ` --lang ${given}`
   const advice =
     next === undefined
       ? say("All twelve are written.", "十二章都写好了。")
-      : say(`Next: npm run practice -- ${next.id}`, `接下来：npm run practice -- ${next.id}`)
+      : say(`Next: npm run practice -- ${next.id}${lang}`, `接下来：npm run practice -- ${next.id}${lang}`)
   return [...rows, "", paint.bold(advice)].join("\n")
 }
 
@@ -154,7 +157,7 @@ export const command: Command = {
     if (more.length > 0) throw new InputError(`expected one chapter, got "${positionals.join(" ")}"`)
     if (name === undefined) {
       if (values.blank) throw new InputError("--blank says how a file begins: name its chapter")
-      terminal.out(showOverview(new Progress(terminal.root), page))
+      terminal.out(showOverview(new Progress(terminal.root), page, values.lang))
       return 0
     }
     const chapter = findChapter(name)

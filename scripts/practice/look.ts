@@ -39,13 +39,16 @@ export async function lookAt(chapter: Chapter, judge: Judge, progress: Progress,
   let open = tests.length === 0 ? Math.min(mark.best, steps.length - 1) : firstOpenStep(chapter, tests, passed)
   // What was not run because another test did not end is not yet known to be wrong.
   if (trouble !== undefined && tests.length > 0) open = firstUnsure(chapter, tests, passed, verdict.failures, open)
+  // Tests may pass though something is not written yet, and a later step would fail because of it.
+  const left = trouble === undefined ? findUnwritten(chapter, steps.slice(0, open), file) : undefined
+  if (left !== undefined) open = left.step
   const failures = inStep(steps[open], chapter, tests, verdict.failures)
   const found = { open, steps, failed: failures.length, ...(failures[0] && { failure: failures[0] }) }
   const lost = open < mark.best ? { lost: open } : {}
   if (trouble !== undefined) return { ...found, ...lost, trouble }
   if (open < steps.length) {
     progress.keep(chapter, { ...mark, best: Math.max(mark.best, open), passed: mark.passed })
-    return { ...found, ...lost }
+    return { ...found, ...lost, ...(left && { trouble: left.trouble }) }
   }
   const wrong = await findWrong(chapter, progress, terminal)
   const last = steps.length - 1
@@ -55,6 +58,34 @@ export async function lookAt(chapter: Chapter, judge: Judge, progress: Progress,
   }
   progress.keep(chapter, { ...mark, best: steps.length, passed: true })
   return found
+}
+
+/** The first of some steps in which something is left as the start of the chapter had it, and what that is. */
+function findUnwritten(
+  chapter: Chapter,
+  steps: readonly Step[],
+  file: string,
+): { step: number; trouble: Text } | undefined {
+  for (const [step, { names }] of steps.entries())
+    for (const [name, text] of declarationsIn(chapter, file, names)) {
+      if (text.includes(`"not written yet: ${name}"`))
+        return {
+          step,
+          trouble: {
+            en: `the tests of this step pass; ${name} is not written yet`,
+            zh: `这一步的测试通过了，${name} 还没写`,
+          },
+        }
+      if (new RegExp(`^\\s*// ${chapter.id} changes this: `, "m").test(text))
+        return {
+          step,
+          trouble: {
+            en: `the tests of this step pass; ${name} still has the mark that it changes: take it out when you have looked at it`,
+            zh: `这一步的测试通过了，${name} 还留着“要改”的标记：看过之后把标记删掉`,
+          },
+        }
+    }
+  return undefined
 }
 
 /** The failures that belong to a step, in the order in which the step names its tests. */

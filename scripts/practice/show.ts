@@ -88,6 +88,13 @@ export function firstDifference(expected: string, actual: string, width: number)
   return [cut(left), cut(right)]
 }
 
+/** A value as a test describes it, without what only its library knows. */
+export function withoutInsides(text: string): string {
+  return text
+    .replaceAll(/toSatisfy<\[Function \w*\], "(.*?)">/g, "<$1>")
+    .replaceAll(/\b(?:String|Object|Array)(?:Matching|Containing)\b ?/g, "")
+}
+
 /** A failing test in words: what went in, what should have come, what came. */
 export function showFailure(failure: Failure, file: string, page: Page): string[] {
   const { paint } = page
@@ -119,11 +126,15 @@ export function showFailure(failure: Failure, file: string, page: Page): string[
       ...fed,
       ...fold(`${message}${place}`, page, lead("came", "得到")),
     ]
-  const [expected, actual] = firstDifference(failure.expected, failure.actual, page.width - 14)
+  const isNot = /\bnot to (match|contain|include|be|equal)\b/.test(message)
+  const [wanted, word] = /instead of rejecting|expected .*to throw/.test(message)
+    ? [say("an exception", "抛出异常"), lead("expected", "应该")]
+    : [withoutInsides(failure.expected), isNot ? lead("not wanted", "不该有") : lead("expected", "应该")]
+  const [expected, actual] = firstDifference(wanted, failure.actual, page.width - 14)
   return [
     ...fold(nameOf(failure), page, `${paint.red("✗")} `, 3),
     ...fed,
-    ...fold(expected, page, lead("expected", "应该")),
+    ...fold(expected, page, word),
     ...fold(actual, page, lead("came", "得到")),
   ]
 }

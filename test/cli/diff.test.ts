@@ -85,7 +85,7 @@ afterAll(() => fs.rmSync(temporary, { recursive: true, force: true }))
 describe("npm run diff in Chinese", () => {
   test("says what became of each name, and why, in the reader's language; programs read English", async () => {
     const chinese = (await here.run("diff", ["s07", "--names", "--lang", "zh"])).stdout
-    expect(chinese).toMatch(/^s06 快照 → s07 会话\n\n新增\n/)
+    expect(chinese).toMatch(/^s06 快照 → s07 会话树\n\n新增\n/)
     expect(chinese).toMatch(/\n接入\n[\s\S]*一轮[\s\S]*\n升级（U1）\n/)
     expect(chinese).not.toMatch(/^(Added|Grown|Welded)/m)
     for (const form of ["--json", "--markdown"]) {

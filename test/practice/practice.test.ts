@@ -6,7 +6,7 @@ import { command } from "../../scripts/cli/practice.ts"
 import { runCommand, type Terminal } from "../../scripts/cli/terminal.ts"
 import { CHAPTERS, findChapter } from "../../scripts/course/manifest.ts"
 import { HEIGHT } from "../../scripts/practice/show.ts"
-import { makeStart } from "../../scripts/practice/start.ts"
+import { makeStart, namesToWrite } from "../../scripts/practice/start.ts"
 import { Copy, here, makeTemporaryFolder, type Run, recordTerminal, replaceOnce } from "../support/commands.ts"
 import { DEEP, ends } from "../support/tier.ts"
 
@@ -83,6 +83,18 @@ describe("npm run practice", () => {
     const { stdout } = await practice("s02")
     expect(stdout).toContain("Step 1 had passed before and does so no more.")
     expect((await practice()).stdout).toMatch(/^s02 Tools +■□□ +step 2 of 3$/m)
+  })
+
+  test("ticks no step while something that it names is left as it began, whatever its tests say", async () => {
+    const names = namesToWrite(findChapter("s04"))
+    const page = async (left: string): Promise<string> => {
+      write("s04", started("s04", ...names.filter((name) => name !== left)))
+      return (await practice("s04", "--lang", "en")).stdout
+    }
+    expect(await page("guard")).toMatch(/step 1 of \d+/)
+    expect(await page("DEFAULT_MAX_TURNS")).not.toMatch(/step 1 of \d+/)
+    expect(await page("refuse")).toMatch(/step 1 of \d+[\s\S]*✗ the tests of this step pass; refuse still has the mark/)
+    fs.rmSync(path.dirname(fileOf("s04")), { recursive: true })
   })
 
   test.runIf(DEEP)("ends with exit code 0 where the chapter is written, whatever its line ends are", async () => {

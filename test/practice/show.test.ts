@@ -1,5 +1,6 @@
+import { Chalk } from "chalk"
 import { describe, expect, test } from "vitest"
-import { compact, cutLine, firstDifference, fold } from "../../scripts/practice/show.ts"
+import { compact, cutLine, firstDifference, fold, showFailure, withoutInsides } from "../../scripts/practice/show.ts"
 
 const value = (content: unknown): string => JSON.stringify(content, null, 2)
 
@@ -28,6 +29,32 @@ describe("what is shown of a value", () => {
       '  "d",\n  "e",\n  "f",\n  "g",',
       '  "d",\n  "X",\n  "f",\n  "g",',
     ])
+  })
+})
+
+describe("a failing test in words", () => {
+  const page = { language: "en", width: 80, paint: new Chalk({ level: 0 }) } as const
+  const failure = { path: ["s01 State", "says so"], stack: "", played: [] }
+  const shown = (message: string, expected: string, actual: string): string[] =>
+    showFailure({ ...failure, message, expected, actual }, "code.ts", page).map((line) => line.trim())
+
+  test("says of what must not be there that it is not wanted", () => {
+    expect(shown("expected 'a\\nb' not to match /\\n/", "/\\n/", '"a\\nb"')).toEqual([
+      "✗ says so",
+      "not wanted /\\n/",
+      'came      "a\\nb"',
+    ])
+  })
+
+  test("says that an exception was wanted where none came", () => {
+    const [, wanted] = shown('promise resolved "{}" instead of rejecting', "Error: rejected promise", "{}")
+    expect(wanted).toBe("expected  an exception")
+  })
+
+  test("says what a text must carry, and not by which function that was asked", () => {
+    expect(withoutInsides('content: toSatisfy<[Function isOne], "carries "", "error: "">,')).toBe(
+      'content: <carries "", "error: ">,',
+    )
   })
 })
 

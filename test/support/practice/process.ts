@@ -46,9 +46,13 @@ function describeEvent(event: ProviderEvent): Text[] {
   }
   if (event?.type === "tool_call") {
     const { id, name, input } = event.call ?? {}
-    const call = `${String(name)}(${Object.values(input ?? {})
-      .map(String)
-      .join(", ")})`
+    const isRecord = typeof input === "object" && !Array.isArray(input)
+    const words = isRecord
+      ? Object.values(input ?? {})
+          .map(String)
+          .join(", ")
+      : JSON.stringify(input)
+    const call = `${String(name)}(${words})`
     return [{ en: `calls ${call} as ${JSON.stringify(id)}`, zh: `调用 ${call}，id 是 ${JSON.stringify(id)}` }]
   }
   if (event?.type === "message_end") {
