@@ -65,6 +65,29 @@ describe("a chapter", () => {
     expect([...new Set([...packages, preloaded])].sort()).toEqual(Object.keys(manifest.dependencies).sort())
   })
 
+  test("says in a sentence what a command lacks where only that is installed", async () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "production-"))
+    try {
+      fs.cpSync(path.join(ROOT, "scripts"), path.join(folder, "scripts"), { recursive: true })
+      fs.copyFileSync(path.join(ROOT, "package.json"), path.join(folder, "package.json"))
+      const packages = path.join(folder, "node_modules")
+      fs.mkdirSync(packages)
+      for (const name of [...Object.keys(manifest.dependencies), "esbuild", "get-tsconfig", "resolve-pkg-maps"])
+        if (fs.existsSync(path.join(ROOT, "node_modules", name)))
+          fs.symlinkSync(path.join(ROOT, "node_modules", name), path.join(packages, name), "junction")
+      const command = ["--import", "tsx/esm", path.join(folder, "scripts", "cli", "main.ts"), "check"]
+      const failed = run(process.execPath, command, { cwd: folder })
+      await expect(failed).rejects.toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(
+          /^error: check needs the package \S+, which is not installed: npm ci installs it, .*\n$/,
+        ),
+      })
+    } finally {
+      fs.rmSync(folder, { recursive: true })
+    }
+  })
+
   test("has types that can be taken off without a compiler: the compiler refuses all others", () => {
     expect(read("tsconfig.json")).toContain('"erasableSyntaxOnly": true')
   })
