@@ -60,31 +60,36 @@ export async function lookAt(chapter: Chapter, judge: Judge, progress: Progress,
   return found
 }
 
-/** The first of some steps in which something is left as the start of the chapter had it, and what that is. */
+/** What of some names is left as the start of the chapter had it: not written, or marked and not looked at. In the order of the names. */
+export function leftIn(chapter: Chapter, file: string, names: readonly string[]): { name: string; isNew: boolean }[] {
+  const mark = new RegExp(`^\\s*// ${chapter.id} changes this: `, "m")
+  return [...declarationsIn(chapter, file, names)].flatMap(([name, text]) => {
+    const isNew = text.includes(`"not written yet: ${name}"`)
+    return isNew || mark.test(text) ? [{ name, isNew }] : []
+  })
+}
+
+/** The first of some steps in which something is left as it began, and what that is. */
 function findUnwritten(
   chapter: Chapter,
   steps: readonly Step[],
   file: string,
 ): { step: number; trouble: Text } | undefined {
-  for (const [step, { names }] of steps.entries())
-    for (const [name, text] of declarationsIn(chapter, file, names)) {
-      if (text.includes(`"not written yet: ${name}"`))
-        return {
-          step,
-          trouble: {
-            en: `the tests of this step pass; ${name} is not written yet`,
-            zh: `这一步的测试通过了，${name} 还没写`,
-          },
+  for (const [step, { names }] of steps.entries()) {
+    const [left] = leftIn(chapter, file, names)
+    if (left === undefined) continue
+    const { name, isNew } = left
+    const trouble = isNew
+      ? {
+          en: `the tests of this step pass; ${name} is not written yet`,
+          zh: `这一步的测试通过了，${name} 还没写`,
         }
-      if (new RegExp(`^\\s*// ${chapter.id} changes this: `, "m").test(text))
-        return {
-          step,
-          trouble: {
-            en: `the tests of this step pass; ${name} still has the mark that it changes: take it out when you have looked at it`,
-            zh: `这一步的测试通过了，${name} 还留着“要改”的标记：看过之后把标记删掉`,
-          },
+      : {
+          en: `the tests of this step pass; ${name} still has the mark that it changes: take it out when you have looked at it`,
+          zh: `这一步的测试通过了，${name} 还留着“要改”的标记：看过之后把标记删掉`,
         }
-    }
+    return { step, trouble }
+  }
   return undefined
 }
 

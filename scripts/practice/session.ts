@@ -8,7 +8,7 @@ import { CHAPTERS, type Chapter } from "../course/manifest.ts"
 import { chapterFile } from "../course/source.ts"
 import { firstDeviation, type Transcript } from "../lab/session.ts"
 import type { Judge, Played } from "./judge.ts"
-import { declarationsIn, type Look, lookAt, placeInBook } from "./look.ts"
+import { declarationsIn, type Look, leftIn, lookAt, placeInBook } from "./look.ts"
 import { type Progress, writeFile } from "./progress.ts"
 import { cutLine, firstDifference, fitPage, fold, HEIGHT, nameOf, type Page, pick, showLook } from "./show.ts"
 import { beginChapter } from "./start.ts"
@@ -117,7 +117,9 @@ export class Session {
     if (look === undefined) return []
     const { language } = this.#page
     const names = look.steps[look.open]?.names ?? []
-    const book = placeInBook(this.chapter, names, language)
+    // What is still to be written is what a reader looks for in the book.
+    const left = leftIn(this.chapter, this.#file, names).map(({ name }) => name)
+    const book = placeInBook(this.chapter, [...left, ...names], language)
     const place = { file: this.#file, shown: showFile(this.#file, this.#terminal), book }
     const lines = showLook(look, this.chapter, place, this.#page)
     const hints = this.#showHints()
@@ -143,7 +145,14 @@ export class Session {
   #showHints(): string[] {
     const step = this.#look?.steps[this.#look.open]
     if (step === undefined) return []
-    const names = step.names.join(", ")
+    const [left] = leftIn(this.chapter, this.#file, step.names)
+    const names = left?.name ?? step.names.join(", ")
+    const nextThing =
+      left === undefined
+        ? { en: "All of it is written; the mistake is in one of", zh: "都写了，问题出在其中一个：" }
+        : left.isNew
+          ? { en: "Write this one next:", zh: "接着写这一个：" }
+          : { en: "Change this one next:", zh: "接着改这一个：" }
     const hints = [
       pick(this.#page, step.promise),
       names === ""
@@ -151,7 +160,7 @@ export class Session {
             "It is in a function of an earlier chapter; the test's name says which promise.",
             "在前面某一章的函数里；测试的名字说了是哪条保证。",
           )
-        : this.#say(`It is in ${names}.`, `在 ${names} 里。`),
+        : this.#say(`${nextThing.en} ${names}.`, `${nextThing.zh} ${names}。`),
       pick(this.#page, step.idea),
     ]
     const { cyan } = this.#page.paint
