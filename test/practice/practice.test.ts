@@ -251,7 +251,9 @@ describe("npm run practice in a terminal", () => {
     person.press("h")
     await person.sees(/1\. What is registered is sound/)
     person.press("h")
-    await person.sees(/2\. (Write this one next:|Change this one next:|All of it is written; the mistake is in one of) \S+/)
+    await person.sees(
+      /2\. (Write this one next:|Change this one next:|All of it is written; the mistake is in one of) \S+/,
+    )
     person.press("h")
     await person.sees(/3\. Check everything/)
     person.press("e")
